@@ -1,0 +1,55 @@
+"""Writing a file so that it is there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from torch_diode.files.faults import naming
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary path beside `path`; it takes `path`'s place when the block ends well.
+
+    The name starts with a dot and ends in `.tmp`, so that a reader of the directory passes over
+    what a killed writer left behind.
+    """
+    target = Path(path)
+    with naming(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            _settle(temporary, target)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                temporary.unlink()
+
+
+def _settle(temporary: Path, target: Path) -> None:
+    """Put the bytes on disk before the name: after a power cut a name must not outlive them."""
+    with temporary.open("rb") as stream:
+        os.fsync(stream.fileno())
+    mask = os.umask(0)
+    os.umask(mask)
+    temporary.chmod(0o666 & ~mask)
+    temporary.replace(target)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """`text` as a file, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """`data` as a file, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)

@@ -1,0 +1,33 @@
+"""Turning whatever is wrong with a file into one sentence that names the file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from torch_diode.types.errors import FileFaultError, InvalidValueError
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Within it, a fault of the file's content or of the file system names `path`."""
+    try:
+        yield
+    except InvalidValueError as fault:
+        raise FileFaultError(f"{path}: {fault}") from fault
+    except FileNotFoundError as fault:
+        raise FileFaultError(f"{path}: no such file; check the path") from fault
+    except IsADirectoryError as fault:
+        raise FileFaultError(f"{path}: got a directory; expected a file") from fault
+    except OSError as fault:
+        raise FileFaultError(f"{path}: {fault.strerror or fault}") from fault
+
+
+def existing(path: str | os.PathLike[str]) -> Path:
+    """`path`, if something is there."""
+    found = Path(path)
+    if not found.exists():
+        raise FileFaultError(f"{path}: no such file or directory; check the path")
+    return found

@@ -1,0 +1,125 @@
+"""Files of the first version, from before the format had a header, read as what they mean now.
+
+Version 1 wrote every type as the JSON of its fields: a problem had `M_dtype`, `K_dtype`,
+`out_dtype`, `out_size` and `out_stride` and no layout, a config also held what follows from the
+problem (`name`, `grid`, `EVEN_K`, `ALLOW_TF32`, …), and times were milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from torch_diode.hardware.names import normalise
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.problem import BATCHED, MMShape
+from torch_diode.types.shapes import CountedShape, OperationShapeSet
+from torch_diode.types.table import Row, Table, TableEntry
+from torch_diode.types.timing import Timing
+
+_CONFIG = ("block_m", "block_n", "block_k", "group_m", "num_stages", "num_warps")
+
+
+def dataset_of_version_1(tree: dict[str, Any]) -> Dataset:
+    """hardware → operation → solution → problem → timed_configs of config and time."""
+    timings: dict[tuple[str, MMShape, Candidate], Timing] = {}
+    for hardware, op, problem_text, solution in _solutions(tree):
+        for timed in _list(solution, "timed_configs"):
+            if not isinstance(timed, dict) or not isinstance(timed.get("time"), (int, float)):
+                raise InvalidValueError(f"version 1: got {timed!r:.80}; expected config and time")
+            raw = _parsed(timed.get("config"))
+            problem = _problem(op, _parsed(problem_text), tf32=raw.get("ALLOW_TF32") is True)
+            candidate = _candidate(op, raw)
+            timing = Timing(
+                hardware, problem, candidate, float(timed["time"]) * 1000, method="feedback"
+            )
+            known = timings.get((hardware, problem, candidate))
+            # Version 1 could hold one config several times; the fastest is the least disturbed.
+            if known is None or (known.time_us or 0) > (timing.time_us or 0):
+                timings[hardware, problem, candidate] = timing
+    return Dataset.from_timings(timings.values(), {"read_from": ("version 1",)})
+
+
+def table_of_version_1(tree: dict[str, Any]) -> Table:
+    """hardware → operation → solution → problem → config list, best first."""
+    rows: list[Row] = []
+    for hardware, op, problem_text, solution in _solutions(tree):
+        problem = _problem(op, _parsed(problem_text))
+        candidates = dict.fromkeys(
+            _candidate(op, _parsed(raw)) for raw in _list(solution, "config")
+        )
+        rows.append((hardware, problem, tuple(TableEntry(c) for c in candidates)))
+    return Table(tuple(rows))
+
+
+def shapes_of_version_1(tree: dict[str, Any]) -> OperationShapeSet:
+    """operations → op → shapes."""
+    shapes = [
+        CountedShape(_problem(op, _parsed(raw)))
+        for op, shape_set in _object(tree, "operations").items()
+        for raw in _list(shape_set, "shapes")
+    ]
+    return OperationShapeSet.of(shapes)
+
+
+def _solutions(tree: dict[str, Any]) -> Iterator[tuple[str, str, str, Any]]:
+    for name, hardware in _object(tree, "hardware").items():
+        for op, operation in _object(hardware, "operation").items():
+            for problem, solution in _object(operation, "solution").items():
+                yield normalise(name), op, problem, solution
+
+
+def _object(data: Any, key: str) -> dict[str, Any]:
+    if not isinstance(data, dict) or not isinstance(data.get(key), dict):
+        raise InvalidValueError(f"version 1: got no object {key!r}; expected one")
+    found: dict[str, Any] = data[key]
+    return found
+
+
+def _list(data: Any, key: str) -> list[Any]:
+    if not isinstance(data, dict) or not isinstance(data.get(key), list):
+        raise InvalidValueError(f"version 1: got no list {key!r}; expected one")
+    found: list[Any] = data[key]
+    return found
+
+
+def _parsed(raw: Any) -> dict[str, Any]:
+    """A type of version 1: an object, or the text of one."""
+    if isinstance(raw, str):
+        try:
+            raw = json.loads(raw)
+        except (ValueError, RecursionError):
+            raise InvalidValueError(f"version 1: got {raw!r:.80}; expected JSON") from None
+    if not isinstance(raw, dict):
+        raise InvalidValueError(f"version 1: got {raw!r:.80}; expected an object")
+    return raw
+
+
+def _problem(op: str, raw: dict[str, Any], tf32: bool = False) -> MMShape:
+    missing = [name for name in ("M", "N", "K", "M_dtype") if name not in raw]
+    if missing:
+        raise InvalidValueError(f"version 1 problem: got no {missing[0]!r}; expected one")
+    dtype = _dtype(raw["M_dtype"])
+    return MMShape(
+        op,
+        raw["M"],
+        raw["N"],
+        raw["K"],
+        B=raw.get("B", 1) if op in BATCHED else 1,
+        dtype=dtype,
+        out_dtype=_dtype(raw.get("out_dtype") or dtype),
+        tf32=tf32 and dtype == "float32",
+    )
+
+
+def _dtype(name: Any) -> str:
+    return str(name).removeprefix("torch.")
+
+
+def _candidate(op: str, raw: dict[str, Any]) -> Candidate:
+    template = "triton::bmm" if op in BATCHED else "triton::mm"
+    config = TritonGEMMConfig.from_dict({name: raw[name] for name in _CONFIG if name in raw})
+    return Candidate(template, config)

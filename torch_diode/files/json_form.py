@@ -1,0 +1,70 @@
+"""JSON, read strictly and written for people: deep structure on lines, each record on one."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from torch_diode.files.atomic import write_text
+from torch_diode.files.faults import naming
+from torch_diode.types.errors import InvalidValueError
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """The content of a JSON file."""
+    with naming(path):
+        return loads(Path(path).read_bytes())
+
+
+def write_json(path: str | os.PathLike[str], data: Any, depth: int) -> None:
+    """`data` as a JSON file, its first `depth` levels spread over lines."""
+    write_text(path, dumps(data, depth) + "\n")
+
+
+def loads(data: bytes) -> Any:
+    """JSON as the standard has it: no NaN, no key twice, no nesting without end."""
+    try:
+        return json.loads(
+            data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_key_twice
+        )
+    except RecursionError:
+        raise InvalidValueError("got JSON nested too deeply; expected a few levels") from None
+    except UnicodeDecodeError as fault:
+        raise InvalidValueError(f"got bytes that are not UTF-8 at {fault.start}") from None
+    except json.JSONDecodeError as fault:
+        where = f"line {fault.lineno}, column {fault.colno}"
+        raise InvalidValueError(f"not JSON: {fault.msg} ({where})") from None
+    except InvalidValueError:
+        raise
+    except ValueError as fault:  # a number of thousands of digits
+        raise InvalidValueError(f"not JSON that can be read: {fault!s:.120}") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise InvalidValueError(f"got {name}; expected a finite number")
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InvalidValueError(f"got the key {twice!r:.90} twice in one object; remove one")
+    return data
+
+
+def dumps(data: Any, depth: int, indent: str = "") -> str:
+    """`data` as text, its first `depth` levels spread over lines, the rest on one line each."""
+    if depth == 0 or not isinstance(data, (dict, list)) or not data:
+        return json.dumps(data, ensure_ascii=False, allow_nan=False)
+    inner = indent + "  "
+    if isinstance(data, dict):
+        items = [f"{json.dumps(k)}: {dumps(v, depth - 1, inner)}" for k, v in data.items()]
+        opening, closing = "{", "}"
+    else:
+        items = [dumps(value, depth - 1, inner) for value in data]
+        opening, closing = "[", "]"
+    body = f",\n{inner}".join(items)
+    return f"{opening}\n{inner}{body}\n{indent}{closing}"

@@ -1,0 +1,93 @@
+"""Parquet: the canonical form of a dataset, one column a field, with checksums."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from torch_diode.files.atomic import replacing
+from torch_diode.files.faults import naming
+from torch_diode.files.header import check_header, header, provenance_of
+from torch_diode.types import columns as spec
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import InvalidValueError
+
+_METADATA_KEY = b"torch_diode"
+_FLOATS = [c.name for c in spec.COLUMNS if c.type == pa.float32()]
+_OTHERS = [c.name for c in spec.COLUMNS if c.type != pa.float32()]
+
+
+def write_parquet(path: str | os.PathLike[str], dataset: Dataset) -> None:
+    """A dataset as a Parquet file, whole or not at all."""
+    metadata = json.dumps(header("dataset", spec.SCHEMA_VERSION, dataset.provenance))
+    table = dataset.table.replace_schema_metadata({_METADATA_KEY: metadata})
+    with replacing(path) as temporary:
+        pq.write_table(
+            table,
+            temporary,
+            compression="zstd",
+            compression_level=9,
+            use_dictionary=_OTHERS,
+            use_byte_stream_split=_FLOATS,
+            write_page_checksum=True,
+        )
+
+
+def read_parquet(path: str | os.PathLike[str]) -> Dataset:
+    """A dataset from a Parquet file, its checksums verified."""
+    with naming(path):
+        try:
+            return _read(Path(path))
+        except (pa.ArrowException, OverflowError, MemoryError) as fault:
+            raise InvalidValueError(f"not a whole Parquet file: {_sentence(fault)}") from None
+        except OSError as fault:
+            if fault.errno is not None:
+                raise
+            raise InvalidValueError(f"not a whole Parquet file: {_sentence(fault)}") from None
+
+
+def _read(path: Path) -> Dataset:
+    size = path.stat().st_size
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        rows = file.metadata.num_rows
+        provenance = _provenance(file.metadata.metadata or {})
+        if not 0 <= rows <= 1000 * size + 1_000_000:
+            raise InvalidValueError(f"got {rows} rows in {size} bytes; the file is damaged")
+        # Column by column, each made one array at once: the whole is never held twice.
+        arrays = {name: _column(file, name) for name in file.schema_arrow.names}
+    for name, array in arrays.items():
+        if len(array) != rows:
+            raise InvalidValueError(f"got {len(array)} values of {name!r} for {rows} rows")
+    return Dataset(pa.table(arrays), provenance)
+
+
+def _provenance(metadata: dict[bytes, bytes]) -> dict[str, tuple[str, ...]]:
+    if _METADATA_KEY not in metadata:
+        raise InvalidValueError("got Parquet without torch-diode's header; expected a dataset")
+    try:
+        data: Any = json.loads(metadata[_METADATA_KEY])
+    except (ValueError, RecursionError):
+        raise InvalidValueError("got a header that is not JSON; the file is damaged") from None
+    check_header(data, "dataset", spec.SCHEMA_VERSION)
+    return provenance_of(data)
+
+
+def _column(file: pq.ParquetFile, name: str) -> pa.Array:
+    if name not in spec.BY_NAME:
+        raise InvalidValueError(f"got an unknown column {name!r:.80}; expected a dataset's")
+    column = file.read(columns=[name], use_threads=False).column(0)
+    column.validate(full=True)
+    return (
+        pa.concat_arrays(column.unify_dictionaries().chunks)
+        if column.num_chunks
+        else (pa.array([], column.type))
+    )
+
+
+def _sentence(fault: BaseException) -> str:
+    return (str(fault).splitlines() or [type(fault).__name__])[0][:160]

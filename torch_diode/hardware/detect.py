@@ -1,0 +1,100 @@
+"""Reading the chip of this machine: CUDA, ROCm, XPU or the CPU."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from torch_diode.hardware.names import known, known_names, normalise
+from torch_diode.types.errors import MissingPartError
+from torch_diode.types.hardware import Hardware
+
+
+def detect(device: str | None = None) -> Hardware:
+    """The hardware of a torch device (`cuda`, `cuda:1`, `xpu`, `cpu`); without one, the GPU if
+    there is one, the CPU if not."""
+    import torch
+
+    kind = (device or "").partition(":")[0] or _best_kind(torch)
+    index = int(device.partition(":")[2] or 0) if device else 0
+    if kind == "cpu":
+        return _cpu()
+    backend = getattr(torch, kind, None) if kind in ("cuda", "xpu") else None
+    if backend is None:
+        raise MissingPartError(f"device: got {device!r}; expected cuda, cuda:N, xpu, xpu:N or cpu")
+    if not backend.is_available() or index >= backend.device_count():
+        raise MissingPartError(f"device: got {device!r}; this machine has no such device")
+    properties = backend.get_device_properties(index)
+    if kind == "xpu":
+        return from_xpu_properties(properties)
+    return from_cuda_properties(properties, hip=torch.version.hip is not None)
+
+
+def _best_kind(torch: Any) -> str:
+    for kind in ("cuda", "xpu"):
+        backend = getattr(torch, kind, None)
+        if backend is not None and backend.is_available():
+            return kind
+    return "cpu"
+
+
+def from_cuda_properties(properties: Any, hip: bool) -> Hardware:
+    """From what torch.cuda reports, NVIDIA's or AMD's; published figures fill what it does not."""
+    read = {
+        "units": properties.multi_processor_count,
+        "warp_size": getattr(properties, "warp_size", 0),
+        "shared_memory_per_block": getattr(properties, "shared_memory_per_block_optin", 0)
+        or getattr(properties, "shared_memory_per_block", 0),
+        "shared_memory_per_unit": getattr(properties, "shared_memory_per_multiprocessor", 0),
+        "registers_per_unit": getattr(properties, "regs_per_multiprocessor", 0),
+        "threads_per_unit": getattr(properties, "max_threads_per_multi_processor", 0),
+        "l2_bytes": getattr(properties, "L2_cache_size", 0),
+        "memory_bytes": properties.total_memory,
+        "clock_mhz": getattr(properties, "clock_rate", 0) // 1000,
+    }
+    if hip:
+        arch = properties.gcnArchName.partition(":")[0]
+        return _overlay(properties.name or arch, "rocm", arch, read)
+    return _overlay(properties.name, "cuda", f"sm_{properties.major}{properties.minor}", read)
+
+
+def from_xpu_properties(properties: Any) -> Hardware:
+    """From what torch.xpu reports."""
+    read = {
+        "units": getattr(properties, "gpu_subslice_count", 0),
+        "warp_size": max(getattr(properties, "sub_group_sizes", None) or [0]),
+        "shared_memory_per_block": getattr(properties, "local_mem_size", 0),
+        "memory_bytes": properties.total_memory,
+    }
+    arch = str(getattr(properties, "architecture", "") or "xpu")
+    return _overlay(properties.name, "xpu", arch, read)
+
+
+def _overlay(raw_name: str, kind: str, arch: str, read: dict[str, int]) -> Hardware:
+    """What was read off the device over what is published for a chip of that name."""
+    name = normalise(raw_name)
+    base = known(name) if name in known_names() else Hardware(name, kind, arch)
+    seen: dict[str, Any] = {field: value for field, value in read.items() if value}
+    return replace(base, kind=kind, arch=arch, **seen)
+
+
+def _cpu() -> Hardware:
+    memory = 0
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    name = normalise(_cpu_model() or platform.machine() or "unknown")
+    return Hardware(
+        f"cpu-{name}", "cpu", platform.machine(), units=os.cpu_count() or 1, memory_bytes=memory
+    )
+
+
+def _cpu_model() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(errors="replace").splitlines():
+            if line.lower().startswith(("model name", "hardware")):
+                return line.partition(":")[2].strip()
+    return platform.processor()

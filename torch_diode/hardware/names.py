@@ -1,0 +1,80 @@
+"""Names of chips: one normalised name for each, and which stands in for which.
+
+All of it is data, in `chips.json`: the names drivers report, the published properties, and the
+order of stand-ins. This module only reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from torch_diode.types.errors import HardwareMismatchError, InvalidValueError
+from torch_diode.types.hardware import Hardware
+
+_NOISE = re.compile(r"\((r|tm|c)\)|\bcorporation\b|\bcpu\b|\bprocessor\b|\bw/.*$|@.*$")
+_OWN_FIELDS = ("reported", "stand_ins")
+
+
+@lru_cache(maxsize=1)
+def _chips() -> dict[str, dict[str, Any]]:
+    """The chips by normalised name, in the file's order."""
+    text = Path(__file__).with_name("chips.json").read_text(encoding="utf-8")
+    return {chip["name"]: chip for chip in json.loads(text)["chips"]}
+
+
+@lru_cache(maxsize=1)
+def _aliases() -> dict[str, str]:
+    return {_slug(raw): chip["name"] for chip in _chips().values() for raw in chip["reported"]}
+
+
+def _slug(raw: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", _NOISE.sub(" ", raw.lower())).strip("-")
+
+
+def normalise(raw: str) -> str:
+    """The one name of a chip: `NVIDIA H100 80GB HBM3` and `nvidia-h100` are both `nvidia-h100`."""
+    slug = _slug(raw) if isinstance(raw, str) else ""
+    if not slug:
+        raise InvalidValueError(
+            f"hardware name: got {raw!r:.80}; expected a chip's name, such as NVIDIA H200"
+        )
+    return _aliases().get(slug, slug)
+
+
+def known_names() -> tuple[str, ...]:
+    """The chips whose properties are known without having one."""
+    return tuple(_chips())
+
+
+def known(name: str) -> Hardware:
+    """A chip's published properties, by any of its names."""
+    chip = _chips().get(normalise(name))
+    if chip is None:
+        raise HardwareMismatchError(
+            f"hardware: got {name!r:.80}; expected one of {', '.join(_chips())}"
+        )
+    return Hardware.from_dict({k: v for k, v in chip.items() if k not in _OWN_FIELDS})
+
+
+def reported_names(name: str) -> tuple[str, ...]:
+    """What drivers call this chip; the normalised name itself where that is not known."""
+    chip = _chips().get(normalise(name))
+    return tuple(chip["reported"]) if chip else (name,)
+
+
+def stand_ins(hardware: Hardware, available: Iterable[str]) -> list[str]:
+    """Of the available chips, those whose data can serve for this one, best first.
+
+    The chip itself, then those its entry names, then any of the same architecture in the order of
+    the file. Another architecture never stands in: its kernels are others.
+    """
+    offered = list(dict.fromkeys(available))
+    named = _chips().get(hardware.name, {}).get("stand_ins", [])
+    arch = [n for n, chip in _chips().items() if chip["arch"] == hardware.arch and hardware.arch]
+    order = dict.fromkeys([hardware.name, *named, *arch])
+    return [name for name in order if name in offered]

@@ -1,0 +1,130 @@
+"""The candidate: one way to run a problem, and the Triton config it may carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from torch_diode.types import checks
+
+ATEN = "aten"
+DECOMPOSE_K = "decompose_k"
+TEMPLATE_FORM = r"[a-z][a-z0-9_]*(::[a-z0-9_]+)?"
+
+
+@dataclass(frozen=True, order=True)
+class TritonGEMMConfig:
+    """The meta-parameters of a Triton matmul template.
+
+    What follows from the problem (EVEN_K, ALLOW_TF32, ACC_TYPE, the grid) is not here: it is
+    derived where a kernel is made. The last three are AMD's; 0 leaves them to the compiler.
+    """
+
+    block_m: int
+    block_n: int
+    block_k: int
+    group_m: int = 8
+    num_stages: int = 2
+    num_warps: int = 4
+    waves_per_eu: int = 0
+    matrix_instr_nonkdim: int = 0
+    kpack: int = 0
+
+    def __post_init__(self) -> None:
+        owner, put = "TritonGEMMConfig", object.__setattr__
+        for field in ("block_m", "block_n", "block_k"):
+            number = checks.power_of_two(owner, field, getattr(self, field), low=1, high=4096)
+            put(self, field, number)
+        put(
+            self,
+            "num_warps",
+            checks.power_of_two(owner, "num_warps", self.num_warps, low=1, high=64),
+        )
+        limits = {
+            "group_m": (1, 1024),
+            "num_stages": (0, 32),
+            "waves_per_eu": (0, 16),
+            "matrix_instr_nonkdim": (0, 64),
+            "kpack": (0, 8),
+        }
+        for field, (low, high) in limits.items():
+            value = getattr(self, field)
+            put(self, field, checks.whole_number(owner, field, value, low=low, high=high))
+
+    def to_dict(self) -> dict[str, int]:
+        """As JSON holds it; AMD's fields only where they are set."""
+        return {
+            f: v for f in CONFIG_FIELDS if (v := getattr(self, f)) or f not in _SILENT_WHEN_ZERO
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TritonGEMMConfig:
+        """From JSON; an unknown field is refused."""
+        blocks = ("block_m", "block_n", "block_k")
+        checks.known_keys("TritonGEMMConfig", data, CONFIG_FIELDS, required=blocks)
+        return cls(**data)
+
+    def __str__(self) -> str:
+        text = f"{self.block_m}x{self.block_n}x{self.block_k} g{self.group_m}"
+        text += f" s{self.num_stages} w{self.num_warps}"
+        extra = [f"{f}={getattr(self, f)}" for f in _SILENT_WHEN_ZERO if getattr(self, f)]
+        return " ".join([text, *extra])
+
+
+CONFIG_FIELDS = tuple(f.name for f in fields(TritonGEMMConfig))
+_SILENT_WHEN_ZERO = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A template and its config, or a vendor kernel.
+
+    `aten` is whatever torch's own library call runs; `decompose_k` splits K into `split_k` parts
+    and has no Triton config of its own.
+    """
+
+    template: str
+    config: TritonGEMMConfig | None = None
+    split_k: int = 1
+
+    def __post_init__(self) -> None:
+        expected = "a template's name, such as aten, triton::mm or triton::mm_persistent_tma"
+        checks.name("Candidate", "template", self.template, TEMPLATE_FORM, expected)
+        split = checks.whole_number("Candidate", "split_k", self.split_k, low=1, high=65536)
+        object.__setattr__(self, "split_k", split)
+        if self.config is not None and not isinstance(self.config, TritonGEMMConfig):
+            checks.refuse("Candidate", "config", self.config, "a TritonGEMMConfig or None")
+        if self.template.startswith("triton::") and self.config is None:
+            checks.refuse("Candidate", "config", None, f"a TritonGEMMConfig for {self.template}")
+        if self.template in (ATEN, DECOMPOSE_K) and self.config is not None:
+            checks.refuse("Candidate", "config", str(self.config), f"None for {self.template}")
+        if (self.template == DECOMPOSE_K) != (self.split_k > 1):
+            expected = "2 or more" if self.template == DECOMPOSE_K else "1"
+            checks.refuse("Candidate", "split_k", split, f"{expected} for {self.template}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Flat, as `rank` and the files have it: template, then the config's fields."""
+        data: dict[str, Any] = {"template": self.template}
+        if self.config is not None:
+            data |= self.config.to_dict()
+        if self.split_k != 1:
+            data["split_k"] = self.split_k
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Candidate:
+        """From the flat form."""
+        known = ("template", *CONFIG_FIELDS, "split_k")
+        checks.known_keys("candidate", data, known, required=("template",))
+        config = {f: data[f] for f in CONFIG_FIELDS if f in data}
+        return cls(
+            data["template"],
+            TritonGEMMConfig.from_dict(config) if config else None,
+            data.get("split_k", 1),
+        )
+
+    def __str__(self) -> str:
+        if self.config is not None:
+            return f"{self.template} {self.config}"
+        return f"{self.template} split_k={self.split_k}" if self.split_k > 1 else self.template

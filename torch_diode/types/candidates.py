@@ -1,0 +1,87 @@
+"""Many candidates as arrays, one array a field: what hot paths work on instead of objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_diode.types.candidate import CONFIG_FIELDS, Candidate, TritonGEMMConfig
+from torch_diode.types.errors import InvalidValueError
+
+NUMBER_FIELDS = (*CONFIG_FIELDS, "split_k")
+Numbers = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """A structure of arrays. A field a candidate does not have is 0 (`split_k` is then 1)."""
+
+    templates: tuple[str, ...]
+    """The distinct templates; `template` holds indices into it."""
+    template: Numbers
+    fields: Mapping[str, Numbers]
+
+    def __post_init__(self) -> None:
+        sizes = {len(self.template), *(len(values) for values in self.fields.values())}
+        if len(sizes) != 1 or set(self.fields) != set(NUMBER_FIELDS):
+            raise InvalidValueError(
+                f"Candidates: got fields {sorted(self.fields)} of lengths {sorted(sizes)}; "
+                f"expected {sorted(NUMBER_FIELDS)}, all of one length"
+            )
+
+    @classmethod
+    def of(cls, candidates: Iterable[Candidate]) -> Candidates:
+        """From objects."""
+        items = list(candidates)
+        templates = tuple(dict.fromkeys(item.template for item in items))
+        number = {template: i for i, template in enumerate(templates)}
+        fields = {
+            f: np.array([getattr(c.config, f) if c.config else 0 for c in items], dtype=np.int32)
+            for f in CONFIG_FIELDS
+        }
+        fields["split_k"] = np.array([c.split_k for c in items], dtype=np.int32)
+        codes = np.array([number[c.template] for c in items], dtype=np.int32)
+        return cls(templates, codes, fields)
+
+    def __len__(self) -> int:
+        return len(self.template)
+
+    def __getitem__(self, index: int) -> Candidate:
+        config = None
+        if self.fields["block_m"][index]:
+            config = TritonGEMMConfig(**{f: int(self.fields[f][index]) for f in CONFIG_FIELDS})
+        template = self.templates[self.template[index]]
+        return Candidate(template, config, int(self.fields["split_k"][index]))
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return map(self.__getitem__, range(len(self)))
+
+    def is_template(self, name: str) -> npt.NDArray[np.bool_]:
+        """Which candidates use this template."""
+        if name not in self.templates:
+            return np.zeros(len(self), dtype=bool)
+        return np.asarray(self.template == self.templates.index(name))
+
+    def take(self, rows: npt.NDArray[np.integer] | npt.NDArray[np.bool_]) -> Candidates:
+        """The candidates at these positions (or under this mask), in this order."""
+        fields = {name: values[rows] for name, values in self.fields.items()}
+        return Candidates(self.templates, self.template[rows], fields)
+
+    @classmethod
+    def concat(cls, parts: Iterable[Candidates]) -> Candidates:
+        """All of these, one after the other."""
+        items = list(parts)
+        templates = tuple(dict.fromkeys(name for part in items for name in part.templates))
+        codes = [
+            np.array([templates.index(n) for n in part.templates], dtype=np.int32)[part.template]
+            for part in items
+            if len(part)
+        ]
+        fields = {
+            name: np.concatenate([np.zeros(0, np.int32), *(part.fields[name] for part in items)])
+            for name in NUMBER_FIELDS
+        }
+        return cls(templates, np.concatenate([np.zeros(0, np.int32), *codes]), fields)

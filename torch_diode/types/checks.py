@@ -1,0 +1,85 @@
+"""Checks that types run on construction; each names the field, the value and the remedy."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from torch_diode.types.errors import InvalidValueError
+
+MAX_SIZE = 2**31 - 1
+
+
+def refuse(owner: str, field: str, value: object, expected: str, remedy: str = "") -> NoReturn:
+    """Raise the one sentence every bad field ends in."""
+    shown = repr(value)
+    if len(shown) > 80:
+        shown = shown[:77] + "..."
+    tail = f"; {remedy}" if remedy else ""
+    raise InvalidValueError(f"{owner}.{field}: got {shown}; expected {expected}{tail}")
+
+
+def whole_number(
+    owner: str, field: str, value: Any, *, low: int, high: int = MAX_SIZE, remedy: str = ""
+) -> int:
+    """`value` as an int within [low, high]; numpy integers pass, floats and bools do not."""
+    expected = f"a whole number from {low} to {high}"
+    if isinstance(value, bool):
+        refuse(owner, field, value, expected, remedy)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        refuse(owner, field, value, expected, remedy)
+    if not low <= number <= high:
+        refuse(owner, field, value, expected, remedy)
+    return number
+
+
+def power_of_two(owner: str, field: str, value: Any, *, low: int, high: int) -> int:
+    """`value` as an int that is a power of two within [low, high]."""
+    number = whole_number(owner, field, value, low=low, high=high)
+    if number & (number - 1):
+        refuse(owner, field, value, f"a power of two from {low} to {high}")
+    return number
+
+
+def flag(owner: str, field: str, value: Any) -> bool:
+    """`value` as a bool; 0, 1 and numpy bools are not taken for one by accident."""
+    if isinstance(value, bool):
+        return value
+    if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    refuse(owner, field, value, "true or false")
+
+
+def one_of(owner: str, field: str, value: Any, allowed: Sequence[str]) -> str:
+    """`value` if it is among `allowed`; a near miss is offered as the remedy."""
+    if isinstance(value, str) and value in allowed:
+        return value
+    near = get_close_matches(value, allowed, n=1) if isinstance(value, str) else []
+    remedy = f"did you mean {near[0]!r}?" if near else ""
+    refuse(owner, field, value, "one of " + ", ".join(allowed), remedy)
+
+
+def name(owner: str, field: str, value: Any, pattern: str, expected: str) -> str:
+    """`value` if it is a string that matches `pattern` whole."""
+    if isinstance(value, str) and len(value) <= 200 and re.fullmatch(pattern, value):
+        return value
+    refuse(owner, field, value, expected)
+
+
+def known_keys(owner: str, data: Any, known: Sequence[str], required: Sequence[str] = ()) -> None:
+    """Refuse a mapping with a key nobody reads, or without one that is needed."""
+    if not isinstance(data, dict):
+        raise InvalidValueError(f"{owner}: got {type(data).__name__}; expected an object")
+    for key in data:
+        if key not in known:
+            near = get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "known fields: " + ", ".join(known)
+            raise InvalidValueError(f"{owner}: got an unknown field {str(key)[:80]!r}; {hint}")
+    for key in required:
+        if key not in data:
+            raise InvalidValueError(f"{owner}: got no field {key!r}; expected one, add it")

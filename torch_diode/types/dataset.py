@@ -1,0 +1,213 @@
+"""The dataset: timings as columns, millions of them, checked whole when it is made."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from torch_diode.types import columns as spec
+from torch_diode.types.candidate import CONFIG_FIELDS, Candidate, TritonGEMMConfig
+from torch_diode.types.conform import conform
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.grouping import Groups, group
+from torch_diode.types.problem import MMShape
+from torch_diode.types.timing import Timing
+
+Provenance = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Timings as columns. Rows are views, made when asked for.
+
+    `provenance` holds what is true of the whole: for each name, the values met (a merge unites
+    them), such as template hashes and the dates of collection.
+    """
+
+    table: pa.Table
+    provenance: Provenance = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", conform(self.table))
+
+    @classmethod
+    def from_columns(
+        cls, values: Mapping[str, Any], provenance: Provenance | None = None
+    ) -> Dataset:
+        """From lists or arrays by column name; what has a default may be left out."""
+        return cls(pa.table(dict(values)), provenance or {})
+
+    @classmethod
+    def from_timings(
+        cls, timings: Iterable[Timing], provenance: Provenance | None = None
+    ) -> Dataset:
+        """From row objects: for tests and small sets, not for bulk."""
+        rows = [_row(timing) for timing in timings]
+        values = {c.name: [row[c.name] for row in rows] for c in spec.COLUMNS}
+        arrays = {n: pa.array(v, spec.BY_NAME[n].type) for n, v in values.items()}
+        return cls(pa.table(arrays), provenance or {})
+
+    @classmethod
+    def empty(cls) -> Dataset:
+        """No timings at all."""
+        return cls.from_timings(())
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __getitem__(self, row: int) -> Timing:
+        return _timing({c.name: self.table.column(c.name)[row].as_py() for c in spec.COLUMNS})
+
+    def __iter__(self) -> Iterator[Timing]:
+        for batch in self.table.to_batches(max_chunksize=4096):
+            yield from map(_timing, batch.to_pylist())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Dataset):
+            return NotImplemented
+        return self.provenance == other.provenance and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def values(self, name: str) -> npt.NDArray[Any]:
+        """A number column as a numpy array; a missing time is NaN."""
+        array = self.table.column(name).combine_chunks()
+        return np.asarray(array.to_numpy(zero_copy_only=False))
+
+    def codes(self, name: str) -> tuple[npt.NDArray[np.int16], list[str]]:
+        """A text column as codes and the texts they stand for."""
+        array = self.table.column(name).combine_chunks()
+        if isinstance(array, pa.ChunkedArray):
+            return np.zeros(0, dtype=np.int16), []
+        return array.indices.to_numpy(), array.dictionary.to_pylist()
+
+    def texts(self, name: str) -> list[str]:
+        """The distinct texts of a text column, sorted."""
+        return sorted(pc.unique(self.table.column(name).cast(pa.string())).to_pylist())
+
+    @cached_property
+    def problems(self) -> Groups:
+        """Rows grouped by hardware and problem."""
+        return group(self.table, spec.GROUP_NAMES)
+
+    def problem(self, row: int) -> MMShape:
+        """The problem of one row."""
+        return MMShape(**{n: self.table.column(n)[row].as_py() for n in spec.PROBLEM_NAMES})
+
+    def take(self, rows: npt.NDArray[Any]) -> Dataset:
+        """The rows of these numbers (or this mask), in this order."""
+        rows = np.asarray(rows)
+        if rows.dtype == np.bool_:
+            return Dataset(self.table.filter(pa.array(rows)), self.provenance)
+        return Dataset(self.table.take(pa.array(rows)), self.provenance)
+
+    def filter(self, **wanted: str | Sequence[str]) -> Dataset:
+        """The rows whose text columns (hardware, op, dtype, template, …) have the wanted values."""
+        mask = np.ones(len(self), dtype=bool)
+        for name, texts in wanted.items():
+            column = spec.BY_NAME.get(name)
+            if column is None or column.type != spec.TEXT:
+                known = [c.name for c in spec.COLUMNS if c.type == spec.TEXT]
+                raise InvalidValueError(f"filter: got {name!r}; expected one of {', '.join(known)}")
+            keep = {texts} if isinstance(texts, str) else set(texts)
+            codes, categories = self.codes(name)
+            mask &= np.isin(codes, [i for i, text in enumerate(categories) if text in keep])
+        return self.take(mask)
+
+    @classmethod
+    def merge(cls, parts: Sequence[Dataset], duplicates: str = "refuse") -> Dataset:
+        """One dataset from several. A timing in two of them is refused, or the `first` or the
+        `last` one kept."""
+        if duplicates not in ("refuse", "first", "last"):
+            raise InvalidValueError(
+                f"merge duplicates: got {duplicates!r}; expected refuse, first or last"
+            )
+        if not parts:
+            return cls.empty()
+        table = pa.concat_tables([part.table for part in parts]).unify_dictionaries()
+        if duplicates != "refuse":
+            table = table.combine_chunks()
+            keys = group(table, spec.KEY_NAMES)
+            keep = keys.first if duplicates == "first" else _last(keys)
+            table = table.take(pa.array(np.sort(keep)))
+        united: dict[str, tuple[str, ...]] = {}
+        for part in parts:
+            for name, met in part.provenance.items():
+                united[name] = tuple(sorted({*united.get(name, ()), *met}))
+        return cls(table, united)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the timings, the same whatever their order or the file form."""
+        rows = np.zeros(len(self), dtype=np.uint64)
+        for column in spec.COLUMNS:
+            rows = _mix(rows, self._words(column))
+        return hashlib.sha256(np.sort(rows).tobytes()).hexdigest()
+
+    def _words(self, column: spec.Column) -> npt.NDArray[np.uint64]:
+        if column.type == spec.TEXT:
+            codes, texts = self.codes(column.name)
+            words = [
+                int.from_bytes(hashlib.sha256(t.encode()).digest()[:8], "little") for t in texts
+            ]
+            return np.array(words, dtype=np.uint64)[codes] if words else codes.astype(np.uint64)
+        values = self.values(column.name)
+        if values.dtype == np.float32:
+            values = np.where(np.isnan(values), np.float32(-1), values).view(np.uint32)
+        return values.astype(np.uint64)
+
+
+def _mix(rows: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Fold one word a row into 64 bits a row (splitmix64's finaliser)."""
+    x = (rows * np.uint64(0x9E3779B97F4A7C15)) ^ (words + np.uint64(0x632BE59BD9B4E019))
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)))
+
+
+def _last(keys: Groups) -> npt.NDArray[np.int64]:
+    last = np.empty(len(keys), dtype=np.int64)
+    last[keys.ids] = np.arange(len(keys.ids))
+    return last
+
+
+def _row(timing: Timing) -> dict[str, Any]:
+    config = timing.candidate.config
+    return {
+        "hardware": timing.hardware,
+        **timing.problem.to_dict(),
+        "template": timing.candidate.template,
+        **{f: getattr(config, f) if config else 0 for f in CONFIG_FIELDS},
+        "split_k": timing.candidate.split_k,
+        **{n: getattr(timing, n) for n in ("time_us", "spread", "repeats", "status")},
+        **{n: getattr(timing, n) for n in spec.MEASURED_NAMES},
+    }
+
+
+def _timing(row: dict[str, Any]) -> Timing:
+    config = None
+    if row["block_m"]:
+        config = TritonGEMMConfig(**{f: row[f] for f in CONFIG_FIELDS})
+    return Timing(
+        row["hardware"],
+        MMShape(**{n: row[n] for n in spec.PROBLEM_NAMES}),
+        Candidate(row["template"], config, row["split_k"]),
+        row["time_us"],
+        status=row["status"],
+        spread=row["spread"],
+        repeats=row["repeats"],
+        method=row["method"],
+        torch=row["torch"],
+        triton=row["triton"],
+    )

@@ -1,0 +1,65 @@
+"""The hardware: a normalised name and the chip's properties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from torch_diode.types import checks
+from torch_diode.types.timing import SLUG
+
+KINDS = ("cuda", "rocm", "xpu", "cpu")
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """A chip as the candidate space and the features see it. 0 stands for "not known".
+
+    `arch` is the compiler's name for the instruction set (`sm_90`, `gfx942`, `x86_64`): chips that
+    share it run the same kernels, which is what makes one the next best stand-in for another.
+    """
+
+    name: str
+    kind: str
+    arch: str = ""
+    units: int = 0
+    """Streaming multiprocessors, compute units, Xe cores or CPU cores."""
+    warp_size: int = 0
+    shared_memory_per_block: int = 0
+    shared_memory_per_unit: int = 0
+    registers_per_unit: int = 0
+    threads_per_unit: int = 0
+    l2_bytes: int = 0
+    memory_bytes: int = 0
+    memory_gbps: float = 0.0
+    """Peak memory bandwidth in GB/s (10^9 bytes)."""
+    clock_mhz: int = 0
+    tflops: tuple[tuple[str, float], ...] = ()
+    """Peak dense matrix rate by dtype, without sparsity; `tf32` is a dtype of its own here."""
+
+    def __post_init__(self) -> None:
+        checks.name("Hardware", "name", self.name, SLUG, "a normalised name such as nvidia-h200")
+        checks.one_of("Hardware", "kind", self.kind, KINDS)
+        for field in fields(self):
+            if field.type == "int":
+                value = getattr(self, field.name)
+                checks.whole_number("Hardware", field.name, value, low=0, high=2**48)
+
+    def peak_tflops(self, dtype: str) -> float:
+        """Peak matrix rate for a dtype in TFLOP/s, 0 where it is not known."""
+        return dict(self.tflops).get(dtype, 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it; what is not known is left out."""
+        data = {name: value for name, value in asdict(self).items() if value}
+        if self.tflops:
+            data["tflops"] = dict(self.tflops)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Hardware:
+        """From JSON; an unknown field is refused."""
+        checks.known_keys("hardware", data, tuple(f.name for f in fields(cls)), ("name", "kind"))
+        tflops = tuple(sorted(data.get("tflops", {}).items()))
+        return cls(**{**data, "tflops": tflops})

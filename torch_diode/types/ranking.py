@@ -1,0 +1,75 @@
+"""A heuristic's answer: the candidates in order, with the time it expects of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.timing import Prediction
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Positions of the candidates, best first, and predicted microseconds by position.
+
+    `order` may leave candidates out (a table knows a few); `predicted_us` has one value for every
+    candidate, NaN where the heuristic only orders and names no time. `sigma` is the heuristic's
+    estimate of its own error, as a fraction, by position. Checked on construction: a wrong answer
+    must not get as far as a compile.
+    """
+
+    order: npt.NDArray[np.int64]
+    predicted_us: npt.NDArray[np.float64]
+    source: str
+    sigma: npt.NDArray[np.float64] | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        order, times = self.order, self.predicted_us
+        if not len(order):
+            raise InvalidValueError(f"{self.source}: got an empty order; return None to abstain")
+        if int(order.min()) < 0 or int(order.max()) >= len(times):
+            raise InvalidValueError(
+                f"{self.source}: got positions {int(order.min())} to {int(order.max())}; "
+                f"expected 0 to {len(times) - 1}"
+            )
+        if len(np.unique(order)) != len(order):
+            raise InvalidValueError(f"{self.source}: got a candidate twice in its order")
+        named = times[order]
+        bad = np.isinf(named) | (named <= 0)
+        if bad.any() or (np.isnan(named).any() and not np.isnan(named).all()):
+            raise InvalidValueError(
+                f"{self.source}: got predicted times that are not above zero and finite; "
+                "expected microseconds for all ranked candidates, or for none"
+            )
+        if self.sigma is not None and len(self.sigma) != len(times):
+            raise InvalidValueError(
+                f"{self.source}: got {len(self.sigma)} error estimates for {len(times)} candidates"
+            )
+
+    @classmethod
+    def by_time(
+        cls,
+        predicted_us: npt.NDArray[np.floating],
+        source: str,
+        sigma: npt.NDArray[np.floating] | None = None,
+    ) -> Ranking:
+        """All candidates, ordered by predicted time; equal times keep their input order."""
+        times = np.asarray(predicted_us, dtype=np.float64)
+        if np.isnan(times).any():
+            raise InvalidValueError(f"{source}: got a predicted time that is not a number")
+        spread = None if sigma is None else np.asarray(sigma, dtype=np.float64)
+        return cls(np.argsort(times, kind="stable"), times, source, spread)
+
+    def predictions(self, candidates: Candidates, top: int | None = None) -> list[Prediction]:
+        """The first `top` as objects, best first; only for rankings that name times."""
+        chosen = [int(i) for i in self.order[:top]]
+        sigma = [None if self.sigma is None else float(self.sigma[i]) for i in chosen]
+        return [
+            Prediction(candidates[i], float(self.predicted_us[i]), s, self.source)
+            for i, s in zip(chosen, sigma, strict=True)
+        ]

@@ -1,0 +1,114 @@
+"""The solution: configs somebody settled on beforehand, to hold a model's choice against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch_diode.types import checks
+from torch_diode.types.candidate import CONFIG_FIELDS, TritonGEMMConfig
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.problem import OPS, MMShape
+
+
+@dataclass(frozen=True)
+class SolutionConfig:
+    """A config, or the part of one that a solution names; the problem it is for, if any.
+
+    A field that is not named matches any value: a file may settle the blocks and leave stages and
+    warps open.
+    """
+
+    fields: tuple[tuple[str, int], ...]
+    op: str | None = None
+    sizes: tuple[int, int, int] | None = None
+
+    def __post_init__(self) -> None:
+        named = dict(self.fields)
+        checks.known_keys(
+            "solution config", named, CONFIG_FIELDS, ("block_m", "block_n", "block_k")
+        )
+        TritonGEMMConfig(**named)
+        if self.op is not None:
+            checks.one_of("solution config", "op", self.op, OPS)
+        for size in self.sizes or ():
+            checks.whole_number("solution config", "M, N, K", size, low=1)
+
+    def is_for(self, problem: MMShape) -> bool:
+        """Whether it speaks about this problem."""
+        sizes = (problem.M, problem.N, problem.K)
+        return self.op in (None, problem.op) and self.sizes in (None, sizes)
+
+    def matches(self, config: TritonGEMMConfig) -> bool:
+        """Whether a config has every value this one names."""
+        return all(getattr(config, name) == value for name, value in self.fields)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A named list of solution configs, in the order the file has them."""
+
+    configs: tuple[SolutionConfig, ...]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.configs:
+            raise InvalidValueError("solution: got no config; expected at least one")
+        if not isinstance(self.name, str):
+            checks.refuse("solution", "name", self.name, "a text")
+
+    def configs_for(self, problem: MMShape) -> tuple[SolutionConfig, ...]:
+        """What the solution would try on a problem."""
+        return tuple(config for config in self.configs if config.is_for(problem))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Solution:
+        """From any of the three forms: `configs` per problem, one `config` list, or one per op."""
+        if not isinstance(data, dict):
+            raise InvalidValueError(f"solution: got {type(data).__name__}; expected an object")
+        if "configs" in data:
+            checks.known_keys("solution", data, ("name", "configs"))
+            configs = [_per_problem(item) for item in _list(data["configs"])]
+        elif "config" in data:
+            checks.known_keys("solution", data, ("name", "config"))
+            configs = [SolutionConfig(_fields(item)) for item in _list(data["config"])]
+        else:
+            checks.known_keys("solution", data, ("name", *OPS))
+            configs = [
+                SolutionConfig(_fields(item), op=op)
+                for op in OPS
+                if op in data
+                for item in _per_op(op, data[op])
+            ]
+        return cls(tuple(configs), data.get("name", ""))
+
+
+_DERIVED = ("name", "grid", "EVEN_K", "ALLOW_TF32", "USE_FAST_ACCUM", "ACC_TYPE", "version")
+
+
+def _fields(item: Any) -> tuple[tuple[str, int], ...]:
+    """A config's fields, without what older files also stored and the problem decides."""
+    if not isinstance(item, dict):
+        raise InvalidValueError(f"solution config: got {item!r:.80}; expected an object")
+    return tuple((name, value) for name, value in item.items() if name not in _DERIVED)
+
+
+def _per_problem(item: Any) -> SolutionConfig:
+    fields = dict(_fields(item))
+    sizes = tuple(fields.pop(name, None) for name in ("M", "N", "K"))
+    if None in sizes:
+        raise InvalidValueError("solution config: got no M, N or K; expected all three")
+    op: Any = fields.pop("op", None)
+    return SolutionConfig(tuple(fields.items()), op, sizes)  # type: ignore[arg-type]
+
+
+def _per_op(op: str, item: Any) -> list[Any]:
+    checks.known_keys(f"solution {op}", item, ("config",), required=("config",))
+    return _list(item["config"])
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise InvalidValueError(f"solution configs: got {type(value).__name__}; expected a list")
+    return value

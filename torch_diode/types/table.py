@@ -1,0 +1,122 @@
+"""The lookup table: for a hardware and a problem, the candidates to use, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from torch_diode.types import checks
+from torch_diode.types.candidate import Candidate
+from torch_diode.types.columns import CANDIDATE_NAMES, GROUP_NAMES
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import EmptySelectionError, InvalidValueError
+from torch_diode.types.grouping import group
+from torch_diode.types.problem import MMShape
+from torch_diode.types.timing import SLUG, positive_time
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """A candidate, what it took when it was measured, and the template it was measured with."""
+
+    candidate: Candidate
+    time_us: float | None = None
+    template_hash: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.time_us is not None:
+            positive_time("table entry", "time_us", self.time_us)
+        if self.template_hash is not None:
+            form = r"[0-9A-Za-z]+"
+            checks.name("table entry", "template_hash", self.template_hash, form, "a hash")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Flat: the candidate's fields, then the time and the hash where known."""
+        data = self.candidate.to_dict()
+        if self.time_us is not None:
+            data["time_us"] = self.time_us
+        if self.template_hash is not None:
+            data["template_hash"] = self.template_hash
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TableEntry:
+        """From the flat form."""
+        if not isinstance(data, dict):
+            raise InvalidValueError(f"table entry: got {data!r:.80}; expected an object")
+        own = ("time_us", "template_hash")
+        candidate = Candidate.from_dict({k: v for k, v in data.items() if k not in own})
+        return cls(candidate, data.get("time_us"), data.get("template_hash"))
+
+
+Row = tuple[str, MMShape, tuple[TableEntry, ...]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of (hardware, problem, candidates best first), each hardware and problem once.
+
+    Rows are kept sorted, so that two tables with the same content are the same file, and a
+    difference between two files is a difference in content.
+    """
+
+    rows: tuple[Row, ...] = ()
+    provenance: tuple[tuple[str, str], ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for hardware, problem, entries in self.rows:
+            checks.name("table", "hardware", hardware, SLUG, "a name such as nvidia-h200")
+            if not entries:
+                raise InvalidValueError(
+                    f"table: got no candidate for {problem}; expected at least one"
+                )
+            if len({entry.candidate for entry in entries}) != len(entries):
+                raise InvalidValueError(
+                    f"table: got a candidate twice for {problem}; expected once"
+                )
+        rows = tuple(sorted(self.rows, key=lambda row: row[:2]))
+        object.__setattr__(self, "rows", rows)
+        if len(self._index) != len(rows):
+            raise InvalidValueError("table: got a problem twice for one hardware; expected once")
+
+    @cached_property
+    def _index(self) -> dict[tuple[str, MMShape], tuple[TableEntry, ...]]:
+        return {(hardware, problem): entries for hardware, problem, entries in self.rows}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    @property
+    def hardware(self) -> tuple[str, ...]:
+        """The hardware names the table has rows for."""
+        return tuple(sorted({row[0] for row in self.rows}))
+
+    def lookup(self, hardware: str, problem: MMShape) -> tuple[TableEntry, ...]:
+        """The candidates for a problem, best first; empty where the table has none."""
+        return self._index.get((hardware, problem), ())
+
+    @classmethod
+    def from_dataset(cls, dataset: Dataset, k: int = 1) -> Table:
+        """The k fastest candidates of every problem. A candidate measured more than once counts
+        with its best time."""
+        times = dataset.values("time_us")
+        if not np.isfinite(times).any():
+            raise EmptySelectionError("table: got no timing that ran; expected at least one")
+        pairs = group(dataset.table, (*GROUP_NAMES, *CANDIDATE_NAMES))
+        best = dataset.take(pairs.fastest(times))
+        rows: dict[tuple[str, MMShape], list[TableEntry]] = {}
+        for timing in best.take(best.problems.fastest(best.values("time_us"), k)):
+            entry = TableEntry(timing.candidate, timing.time_us)
+            rows.setdefault((timing.hardware, timing.problem), []).append(entry)
+        provenance = tuple((n, ", ".join(dataset.texts(n))) for n in ("torch", "triton"))
+        return cls(
+            tuple((*key, tuple(entries)) for key, entries in rows.items()),
+            (*provenance, ("dataset", dataset.digest)),
+        )
