@@ -203,11 +203,16 @@ def _timing(row: dict[str, Any]) -> Timing:
         row["hardware"],
         MMShape(**{n: row[n] for n in spec.PROBLEM_NAMES}),
         Candidate(row["template"], config, row["split_k"]),
-        row["time_us"],
+        _shortest(row["time_us"]),
         status=row["status"],
-        spread=row["spread"],
+        spread=_shortest(row["spread"]),
         repeats=row["repeats"],
         method=row["method"],
         torch=row["torch"],
         triton=row["triton"],
     )
+
+
+def _shortest(value: float | None) -> float | None:
+    """A single-precision number as the shortest that reads back as it: 12.3, not 12.30000019."""
+    return None if value is None else float(str(np.float32(value)))

@@ -1,0 +1,83 @@
+"""The program `torch-diode`: its global options, its commands, and the one place it fails in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from torch_diode import __version__
+from torch_diode.cli import convert, convert_json_to_msgpack, stats, status, table
+from torch_diode.cli.arguments import repeat_options
+from torch_diode.types.errors import DiodeError
+
+app = typer.Typer(
+    name="torch-diode",
+    help="Heuristics for torch.compile: collect timings, learn from them, decide with them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The global options, as commands find them in the context."""
+
+    form: str | None = None
+    seed: int | None = None
+    device: str | None = None
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"torch-diode {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def settings(
+    context: typer.Context,
+    form: Annotated[
+        str | None, typer.Option("--format", help="Data form: json, msgpack or parquet.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of everything random.")] = None,
+    device: Annotated[str | None, typer.Option(help="torch device, such as cuda:1.")] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Global options stand before the command."""
+    if form not in (None, "json", "msgpack", "parquet"):
+        raise typer.BadParameter(
+            f"got {form!r}; expected json, msgpack or parquet", param_hint="--format"
+        )
+    context.obj = Settings(form, seed, device)
+
+
+app.command("convert")(convert.convert)
+app.command("convert-json-to-msgpack")(convert_json_to_msgpack.convert_json_to_msgpack)
+app.command("stats")(stats.stats)
+app.command("status")(status.status)
+app.add_typer(table.app, name="table")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program; a fault of the user's or of a file is one sentence and exit code 2."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        app(args=repeat_options(given), prog_name="torch-diode")
+    except DiodeError as fault:
+        sys.stderr.write(f"torch-diode: {fault}\n")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.stderr.write("torch-diode: interrupted\n")
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader has gone (`| head`): nothing more to say, and nothing to flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

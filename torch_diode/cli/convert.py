@@ -1,0 +1,42 @@
+"""`torch-diode convert`: between the forms, many files into one, or a part of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from torch_diode.cli.output import say
+from torch_diode.cli.selection import selected
+from torch_diode.files.datasets import form_of, write_dataset
+from torch_diode.types.errors import FileFaultError
+
+
+def convert(
+    context: typer.Context,
+    inputs: Annotated[list[Path], typer.Argument(help="Dataset files or directories of shards.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")],
+    hardware: Annotated[str | None, typer.Option(help="Only this hardware.")] = None,
+    operations: Annotated[list[str] | None, typer.Option(help="Only these operations.")] = None,
+    duplicates: Annotated[
+        str, typer.Option(help="A timing met twice: refuse, or keep the first or the last.")
+    ] = "refuse",
+    overwrite: Annotated[bool, typer.Option(help="Replace the output if it exists.")] = False,
+) -> None:
+    """Convert, merge and filter datasets; the output's ending names its form.
+
+    Example: torch-diode convert old.json shards/ --output all.parquet --hardware nvidia-h200
+    """
+    form = context.obj.form or form_of(output)
+    refuse_existing(output, overwrite)
+    dataset = selected(inputs, hardware, operations or [], duplicates)
+    write_dataset(dataset, output, form)
+    size = output.stat().st_size / 1e6
+    say(f"{output}: {len(dataset):,} timings of {len(dataset.problems):,} problems, {size:.1f} MB")
+
+
+def refuse_existing(path: Path, overwrite: bool) -> None:
+    """Nothing is lost by accident: an existing file needs the word for it."""
+    if path.exists() and not overwrite:
+        raise FileFaultError(f"{path}: exists already; choose another name or give --overwrite")

@@ -1,0 +1,52 @@
+"""How commands print: tables for people, JSON for programs, colour only on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table as RichTable
+
+
+def console() -> Console:
+    """Standard output. Where it is no terminal, lines are as long as they need to be."""
+    wide = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "0")) or 240
+    return Console(width=wide, highlight=False, soft_wrap=False)
+
+
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", right: str = ""
+) -> None:
+    """Aligned columns; `right` has a letter for each, `r` where it is to be aligned right."""
+    table = RichTable(
+        title=title or None, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False
+    )
+    for position, name in enumerate(columns):
+        side = "right" if right[position : position + 1] == "r" else "left"
+        table.add_column(name, justify=side, no_wrap=True)  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*(_shown(value) for value in row))
+    console().print(table)
+
+
+def print_json(data: Any) -> None:
+    """Data for a program."""
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def say(text: str) -> None:
+    """A line of plain text."""
+    console().print(text, markup=False)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

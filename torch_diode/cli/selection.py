@@ -1,0 +1,33 @@
+"""Reading the part of a dataset a command was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from torch_diode.files.datasets import read_dataset
+from torch_diode.hardware import normalise
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import EmptySelectionError
+
+
+def selected(
+    paths: Sequence[Path], hardware: str | None, ops: Sequence[str], duplicates: str = "refuse"
+) -> Dataset:
+    """The timings of these files on this hardware and of these operations; never none."""
+    dataset = Dataset.merge([read_dataset(p, duplicates=duplicates) for p in paths], duplicates)
+    wanted: dict[str, str | Sequence[str]] = {}
+    if hardware:
+        wanted["hardware"] = normalise(hardware)
+    if ops:
+        wanted["op"] = ops
+    chosen = dataset.filter(**wanted) if wanted else dataset
+    if not len(chosen):
+        asked = " and ".join(f"{name} {value}" for name, value in wanted.items()) or "anything"
+        have = ", ".join(dataset.texts("hardware")) or "nothing"
+        found = ", ".join(str(path) for path in paths)
+        raise EmptySelectionError(
+            f"{found}: got no timings of {asked}; the data is of {have}"
+            + (f", operations {', '.join(dataset.texts('op'))}" if len(dataset) else "")
+        )
+    return chosen

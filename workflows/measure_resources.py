@@ -1,0 +1,174 @@
+"""Compile Inductor's matmul templates for an architecture and file what the kernels need.
+
+No GPU takes part. A full run (all configs, three precisions, two layouts) is some 10,000 kernels:
+minutes on 16 cores, hours on two. It writes as it goes and skips what the file already has, so it
+can be stopped and started again.
+
+    python workflows/measure_resources.py --arch sm_90 --processes 16
+    python workflows/measure_resources.py --arch sm_90 --sample 30 --seed 1     # a look first
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import triton
+
+from torch_diode.candidates.exhaustive import TRITON_TEMPLATES, exhaustive_configs
+from torch_diode.candidates.measured import COLUMNS, FOLDER, VERSION, kernel_name, read_measured
+from torch_diode.candidates.offers import arch_number
+from torch_diode.collection.kernel_compile import CompileOutcome, precompile_all
+from torch_diode.collection.kernels import KernelLibrary, KernelSpec
+from torch_diode.integration.template_source import template_source
+from torch_diode.types.candidate import Candidate
+from torch_diode.types.problem import MMShape
+
+PRECISIONS = ("bfloat16", "float32", "tf32")
+LAYOUTS = ("nn", "nt", "tn", "tt")
+_SAVE_EVERY_S = 30.0
+_ALIGNED = 4096
+_CONFIG_COLUMNS = COLUMNS[:5]
+
+
+def main() -> int:
+    """Run; exit code 0 only if every kernel asked for was compiled or refused by the compiler."""
+    options = _parser().parse_args()
+    arch = arch_number(options.arch)
+    if not arch:
+        print(f"--arch: got {options.arch!r}; expected NVIDIA's, such as sm_90", file=sys.stderr)
+        return 2
+    path = Path(options.output or FOLDER / f"{options.arch}.json")
+    kernels = _already(path)
+    library = KernelLibrary(template_source, options.units)
+    wanted = _wanted(library, options, kernels)
+    print(f"{path}: {sum(map(len, kernels.values()))} kernels on file, {len(wanted)} to compile")
+    try:
+        _measure(library, wanted, arch, options.processes, kernels, path, options.arch)
+    finally:
+        _write(path, options.arch, kernels)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--arch", default="sm_90")
+    parser.add_argument("--output", help="default: the file the package reads for this arch")
+    parser.add_argument("--templates", nargs="+", default=list(TRITON_TEMPLATES))
+    parser.add_argument("--precisions", nargs="+", default=list(PRECISIONS), choices=PRECISIONS)
+    parser.add_argument("--layouts", nargs="+", default=["nn", "nt"], choices=LAYOUTS)
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--units", type=int, default=132, help="multiprocessors, for TMA's grid")
+    parser.add_argument("--sample", type=int, help="this many configs of each kind, at random")
+    parser.add_argument("--seed", type=int, default=0)
+    return parser
+
+
+Kernels = dict[str, dict[tuple[int, ...], list[int]]]
+Wanted = dict[KernelSpec, tuple[str, tuple[int, ...]]]
+
+
+def _already(path: Path) -> Kernels:
+    if not path.is_file():
+        return {}
+    width = len(_CONFIG_COLUMNS)
+    return {
+        name: {tuple(row[:width]): row for row in rows}
+        for name, rows in read_measured(path)["kernels"].items()
+    }
+
+
+def _wanted(library: KernelLibrary, options: argparse.Namespace, kernels: Kernels) -> Wanted:
+    random = np.random.default_rng(options.seed)
+    wanted: Wanted = {}
+    kinds = itertools.product(options.templates, options.precisions, options.layouts)
+    for template, precision, layout in kinds:
+        problem = _problem(template, precision, layout)
+        name = kernel_name(template, problem)
+        configs = list(exhaustive_configs(template, "cuda"))
+        if options.sample:
+            chosen = random.choice(len(configs), min(options.sample, len(configs)), replace=False)
+            configs = [configs[i] for i in sorted(chosen)]
+        for candidate, row in _rows(configs):
+            if row not in kernels.get(name, {}):
+                wanted[library.spec_for(problem, candidate)] = name, row
+    return wanted
+
+
+def _problem(template: str, precision: str, layout: str) -> MMShape:
+    """A large problem whose sizes divide well: what the rows are valid for."""
+    tf32 = precision == "tf32"
+    return MMShape(
+        "bmm" if template == "triton::bmm" else "mm",
+        *(_ALIGNED, _ALIGNED, _ALIGNED),
+        B=1,
+        dtype="float32" if tf32 else precision,
+        transpose_a=layout[0] == "t",
+        transpose_b=layout[1] == "t",
+        tf32=tf32,
+    )
+
+
+def _rows(configs: Iterable[Candidate]) -> Iterator[tuple[Candidate, tuple[int, ...]]]:
+    for candidate in configs:
+        yield candidate, tuple(getattr(candidate.config, field) for field in _CONFIG_COLUMNS)
+
+
+def _measure(
+    library: KernelLibrary,
+    wanted: Wanted,
+    arch: int,
+    processes: int,
+    kernels: Kernels,
+    path: Path,
+    name: str,
+) -> None:
+    start = saved = time.monotonic()
+    outcomes = precompile_all(library.jobs(wanted), arch, processes)
+    for done, outcome in enumerate(outcomes, 1):
+        kernel, row = wanted[outcome.spec]
+        kernels.setdefault(kernel, {})[row] = [*row, *_needs(outcome)]
+        now = time.monotonic()
+        if now - saved > _SAVE_EVERY_S or done == len(wanted):
+            saved = now
+            _write(path, name, kernels)
+            print(f"{done}/{len(wanted)} in {now - start:.0f} s", flush=True)
+
+
+def _needs(outcome: CompileOutcome) -> tuple[int, int, int]:
+    if outcome.error:
+        print(f"refused: {outcome.spec.config}: {outcome.error[:200]}", file=sys.stderr)
+        return -1, 0, 0
+    return outcome.shared_bytes, outcome.registers, outcome.stack_bytes
+
+
+def _write(path: Path, arch: str, kernels: Kernels) -> None:
+    """One kernel a line, sorted, whole or not at all."""
+    head: dict[str, Any] = {
+        "version": VERSION,
+        "arch": arch,
+        "measured_with": {"torch": torch.__version__, "triton": triton.__version__},
+        "columns": COLUMNS,
+    }
+    lines = []
+    for name in sorted(kernels):
+        rows = (json.dumps(row, separators=(",", ":")) for _, row in sorted(kernels[name].items()))
+        lines.append(f'  "{name}": [\n' + ",\n".join(f"   {row}" for row in rows) + "\n  ]")
+    text = json.dumps(head, indent=1)[:-2] + ',\n "kernels": {\n' + ",\n".join(lines) + "\n }\n}\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(text)
+    partial.replace(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
