@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -50,14 +51,13 @@ class Candidates:
         return len(self.template)
 
     def __getitem__(self, index: int) -> Candidate:
-        config = None
-        if self.fields["block_m"][index]:
-            config = TritonGEMMConfig(**{f: int(self.fields[f][index]) for f in CONFIG_FIELDS})
-        template = self.templates[self.template[index]]
-        return Candidate(template, config, int(self.fields["split_k"][index]))
+        numbers = (int(self.fields[f][index]) for f in NUMBER_FIELDS)
+        return _candidate(self.templates[self.template[index]], *numbers)
 
     def __iter__(self) -> Iterator[Candidate]:
-        return map(self.__getitem__, range(len(self)))
+        columns = [self.fields[f].tolist() for f in NUMBER_FIELDS]
+        for template, *numbers in zip(self.template.tolist(), *columns, strict=True):
+            yield _candidate(self.templates[template], *numbers)
 
     def is_template(self, name: str) -> npt.NDArray[np.bool_]:
         """Which candidates use this template."""
@@ -85,3 +85,10 @@ class Candidates:
             for name in NUMBER_FIELDS
         }
         return cls(templates, np.concatenate([np.zeros(0, np.int32), *codes]), fields)
+
+
+@lru_cache(maxsize=2**16)
+def _candidate(template: str, *numbers: int) -> Candidate:
+    """The object for a row, made and checked once: the same few thousand come again and again."""
+    *config, split_k = numbers
+    return Candidate(template, TritonGEMMConfig(*config) if config[0] else None, split_k)

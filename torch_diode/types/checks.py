@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import operator
 import re
+import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from numbers import Real
 from typing import Any, NoReturn
 
 from torch_diode.types.errors import InvalidValueError
@@ -46,6 +48,24 @@ def power_of_two(owner: str, field: str, value: Any, *, low: int, high: int) -> 
     return number
 
 
+def positive_time(owner: str, field: str, value: Any) -> float:
+    """`value` as a float of microseconds: finite and above zero."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not 0 < value <= sys.float_info.max:
+        refuse(owner, field, value, "microseconds above zero and finite")
+    return float(value)
+
+
+def fraction(
+    owner: str, field: str, value: Any, expected: str = "a fraction of the time, 0 or more"
+) -> float:
+    """`value` as a float: finite, 0 or more."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not 0 <= value <= sys.float_info.max:
+        refuse(owner, field, value, expected)
+    return float(value)
+
+
 def flag(owner: str, field: str, value: Any) -> bool:
     """`value` as a bool; 0, 1 and numpy bools are not taken for one by accident."""
     if isinstance(value, bool):
@@ -69,6 +89,12 @@ def name(owner: str, field: str, value: Any, pattern: str, expected: str) -> str
     if isinstance(value, str) and len(value) <= 200 and re.fullmatch(pattern, value):
         return value
     refuse(owner, field, value, expected)
+
+
+def instance(owner: str, field: str, value: object, kind: type) -> None:
+    """Refuse anything but a `kind`."""
+    if not isinstance(value, kind):
+        refuse(owner, field, value, f"a {kind.__name__}")
 
 
 def known_keys(owner: str, data: Any, known: Sequence[str], required: Sequence[str] = ()) -> None:

@@ -15,20 +15,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from torch_diode.types import columns as spec
-from torch_diode.types.candidate import ATEN, DECOMPOSE_K, TEMPLATE_FORM
+from torch_diode.types.candidate import ATEN, CONFIG_FIELDS, DECOMPOSE_K, TEMPLATE_FORM
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.grouping import column_numbers, group, number_rows
 from torch_diode.types.problem import BATCHED, BIASES, DTYPES, OPS
-from torch_diode.types.timing import SLUG, STATUSES
+from torch_diode.types.timing import SLUG, STATUSES, VERSION
 
 Mask = npt.NDArray[np.bool_]
 
-_VERSION = r"([0-9A-Za-z][0-9A-Za-z.+_-]*)?"
 _TEXT_FORMS = {
     "hardware": SLUG,
     "method": SLUG,
-    "torch": _VERSION,
-    "triton": _VERSION,
+    "torch": VERSION,
+    "triton": VERSION,
     "template": TEMPLATE_FORM,
 }
 _TEXT_CHOICES = {
@@ -38,6 +37,8 @@ _TEXT_CHOICES = {
     "bias": BIASES,
     "status": STATUSES,
 }
+
+_POWERS = ("block_m", "block_n", "block_k", "num_warps")
 
 
 def conform(table: pa.Table) -> pa.Table:
@@ -99,7 +100,12 @@ def _default(column: spec.Column, rows: int, done: dict[str, pa.Array]) -> pa.Ar
 def _text(array: pa.ChunkedArray) -> pa.ChunkedArray:
     if not pa.types.is_dictionary(array.type):
         array = array.cast(pa.string()).dictionary_encode()
-    return array.unify_dictionaries().cast(spec.TEXT)
+    array = array.unify_dictionaries()
+    for chunk in array.chunks[:1]:
+        if len(chunk.dictionary.unique()) != len(chunk.dictionary):
+            # Two codes for one text would make two groups of one.
+            array = array.cast(chunk.dictionary.type).dictionary_encode()
+    return array.cast(spec.TEXT)
 
 
 def _one_array(array: pa.ChunkedArray, type_: pa.DataType) -> pa.Array:
@@ -153,7 +159,9 @@ class _Rows:
     def where(self, name: str, wanted: Callable[[str], bool]) -> Mask:
         array = self.arrays[name]
         table = np.array([wanted(text) for text in array.dictionary.to_pylist()], dtype=bool)
-        return table[array.indices.to_numpy()] if len(table) else np.zeros(len(array), dtype=bool)
+        if table.all() or not table.any():
+            return np.broadcast_to(table.any(), len(array))
+        return table[array.indices.to_numpy()]
 
     def numbers(self, name: str) -> npt.NDArray[Any]:
         return np.asarray(self.arrays[name].to_numpy(zero_copy_only=False))
@@ -190,13 +198,17 @@ def _check_problems(rows: _Rows) -> None:
 def _check_candidates(rows: _Rows) -> None:
     triton = rows.where("template", lambda t: t.startswith("triton::"))
     bare = rows.where("template", lambda t: t in (ATEN, DECOMPOSE_K))
-    for name in ("block_m", "block_n", "block_k", "num_warps", "group_m"):
+    block_m = rows.numbers("block_m")
+    has_config = block_m != 0
+    _refuse(triton & ~has_config, "block_m", block_m, "1 or more for a Triton template")
+    _refuse(bare & has_config, "block_m", block_m, "0 for aten and decompose_k")
+    for name in CONFIG_FIELDS:
         values = rows.numbers(name)
-        empty = values == 0
-        _refuse(triton & empty, name, values, "1 or more for a Triton template")
-        _refuse(bare & ~empty, name, values, "0 for aten and decompose_k")
-        if name != "group_m":
+        if name in _POWERS:
             _refuse((values & (values - 1)) != 0, name, values, "a power of two")
+        if name in (*_POWERS, "group_m"):
+            _refuse(has_config & (values == 0), name, values, "1 or more in a config")
+        _refuse(~has_config & (values != 0), name, values, "0 where there is no config")
     split = rows.numbers("split_k")
     decompose = rows.where("template", DECOMPOSE_K.__eq__)
     expected = "2 or more for decompose_k, 1 for every other template"

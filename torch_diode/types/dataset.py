@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from torch_diode.types import checks
 from torch_diode.types import columns as spec
 from torch_diode.types.candidate import CONFIG_FIELDS, Candidate, TritonGEMMConfig
 from torch_diode.types.conform import conform
@@ -37,13 +38,19 @@ class Dataset:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", conform(self.table))
+        object.__setattr__(self, "provenance", _provenance(self.provenance))
 
     @classmethod
     def from_columns(
         cls, values: Mapping[str, Any], provenance: Provenance | None = None
     ) -> Dataset:
         """From lists or arrays by column name; what has a default may be left out."""
-        return cls(pa.table(dict(values)), provenance or {})
+        try:
+            table = pa.table(dict(values))
+        except (pa.ArrowException, TypeError) as fault:
+            reason = (str(fault).splitlines() or [""])[0]
+            raise InvalidValueError(f"dataset columns: {reason:.160}") from None
+        return cls(table, provenance or {})
 
     @classmethod
     def from_timings(
@@ -164,6 +171,15 @@ class Dataset:
         if values.dtype == np.float32:
             values = np.where(np.isnan(values), np.float32(-1), values).view(np.uint32)
         return values.astype(np.uint64)
+
+
+def _provenance(given: Provenance) -> Provenance:
+    """Names in order, each with its distinct values in order."""
+    for name, met in given.items():
+        checks.instance("dataset", "provenance name", name, str)
+        if isinstance(met, str) or not all(isinstance(text, str) for text in met):
+            checks.refuse("dataset", f"provenance {name!r:.80}", met, "several texts")
+    return {name: tuple(sorted(set(given[name]))) for name in sorted(given)}
 
 
 def _mix(rows: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

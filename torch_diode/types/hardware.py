@@ -45,6 +45,8 @@ class Hardware:
             if field.type == "int":
                 value = getattr(self, field.name)
                 checks.whole_number("Hardware", field.name, value, low=0, high=2**48)
+        for rate in (("memory_gbps", self.memory_gbps), *self.tflops):
+            checks.fraction("Hardware", *rate, expected="a rate as a number, 0 or more")
 
     def peak_tflops(self, dtype: str) -> float:
         """Peak matrix rate for a dtype in TFLOP/s, 0 where it is not known."""
@@ -61,5 +63,6 @@ class Hardware:
     def from_dict(cls, data: Mapping[str, Any]) -> Hardware:
         """From JSON; an unknown field is refused."""
         checks.known_keys("hardware", data, tuple(f.name for f in fields(cls)), ("name", "kind"))
-        tflops = tuple(sorted(data.get("tflops", {}).items()))
-        return cls(**{**data, "tflops": tflops})
+        tflops = data.get("tflops", {})
+        checks.instance("hardware", "tflops", tflops, dict)
+        return cls(**{**data, "tflops": tuple(sorted(tflops.items()))})

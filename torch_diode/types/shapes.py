@@ -20,6 +20,7 @@ class CountedShape:
     origin: str = ""
 
     def __post_init__(self) -> None:
+        checks.instance("shape", "problem", self.problem, MMShape)
         checks.whole_number("shape", "count", self.count, low=1)
         if not isinstance(self.origin, str) or len(self.origin) > 500:
             checks.refuse("shape", "origin", self.origin, "a text of at most 500 characters")

@@ -16,7 +16,7 @@ from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.grouping import group
 from torch_diode.types.problem import MMShape
-from torch_diode.types.timing import SLUG, positive_time
+from torch_diode.types.timing import SLUG
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,9 @@ class TableEntry:
     template_hash: str | None = None
 
     def __post_init__(self) -> None:
+        checks.instance("table entry", "candidate", self.candidate, Candidate)
         if self.time_us is not None:
-            positive_time("table entry", "time_us", self.time_us)
+            checks.positive_time("table entry", "time_us", self.time_us)
         if self.template_hash is not None:
             form = r"[0-9A-Za-z]+"
             checks.name("table entry", "template_hash", self.template_hash, form, "a hash")
@@ -70,6 +71,7 @@ class Table:
     def __post_init__(self) -> None:
         for hardware, problem, entries in self.rows:
             checks.name("table", "hardware", hardware, SLUG, "a name such as nvidia-h200")
+            checks.instance("table", "problem", problem, MMShape)
             if not entries:
                 raise InvalidValueError(
                     f"table: got no candidate for {problem}; expected at least one"

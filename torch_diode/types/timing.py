@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any
 
 from torch_diode.types import checks
 from torch_diode.types.candidate import Candidate
@@ -12,16 +10,7 @@ from torch_diode.types.problem import MMShape
 
 STATUSES = ("ok", "out_of_resources", "failed", "wrong")
 SLUG = r"[a-z0-9]+([._+-][a-z0-9]+)*"
-
-
-def positive_time(owner: str, field: str, value: Any) -> float:
-    """`value` as a float of microseconds: finite and above zero."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        checks.refuse(owner, field, value, "microseconds as a number")
-    number = float(value)
-    if not math.isfinite(number) or number <= 0:
-        checks.refuse(owner, field, value, "microseconds above zero and finite")
-    return number
+VERSION = r"([0-9A-Za-z][0-9A-Za-z.+_-]*)?"
 
 
 @dataclass(frozen=True)
@@ -45,16 +34,23 @@ class Timing:
     triton: str = ""
 
     def __post_init__(self) -> None:
+        put = object.__setattr__
         checks.name("Timing", "hardware", self.hardware, SLUG, "a name such as nvidia-h200")
+        checks.instance("Timing", "problem", self.problem, MMShape)
+        checks.instance("Timing", "candidate", self.candidate, Candidate)
         checks.one_of("Timing", "status", self.status, STATUSES)
         checks.name("Timing", "method", self.method, SLUG, "a name such as sweep or feedback")
-        checks.whole_number("Timing", "repeats", self.repeats, low=0, high=2**15 - 1)
+        for name in ("torch", "triton"):
+            expected = "a release such as 2.13.0, or nothing"
+            checks.name("Timing", name, getattr(self, name), VERSION, expected)
+        repeats = checks.whole_number("Timing", "repeats", self.repeats, low=0, high=2**15 - 1)
+        put(self, "repeats", repeats)
         if self.status == "ok":
-            positive_time("Timing", "time_us", self.time_us)
+            put(self, "time_us", checks.positive_time("Timing", "time_us", self.time_us))
         elif self.time_us is not None:
             checks.refuse("Timing", "time_us", self.time_us, f"None when {self.status}")
-        if self.spread is not None and not 0 <= self.spread < math.inf:
-            checks.refuse("Timing", "spread", self.spread, "a fraction of the time, 0 or more")
+        if self.spread is not None:
+            put(self, "spread", checks.fraction("Timing", "spread", self.spread))
 
 
 @dataclass(frozen=True)
@@ -71,6 +67,7 @@ class Prediction:
     source: str = ""
 
     def __post_init__(self) -> None:
-        positive_time("Prediction", "predicted_us", self.predicted_us)
-        if self.sigma is not None and not 0 <= self.sigma < math.inf:
-            checks.refuse("Prediction", "sigma", self.sigma, "a fraction of the time, 0 or more")
+        checks.instance("Prediction", "candidate", self.candidate, Candidate)
+        checks.positive_time("Prediction", "predicted_us", self.predicted_us)
+        if self.sigma is not None:
+            checks.fraction("Prediction", "sigma", self.sigma)
