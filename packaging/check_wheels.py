@@ -23,7 +23,7 @@ assert "torch._inductor" not in sys.modules, "importing torch_diode imported tor
 assert configs == ("torch._inductor.config" in sys.modules)
 shape = torch_diode.MMShape("mm", 512, 4096, 4096, transpose_b=True)
 assert str(shape) == "mm:512x4096x4096:bfloat16:nt"
-registered = torch_diode.status().registered
+registered = torch_diode.status().enabled
 assert registered == _distribution.REGISTERS_ON_IMPORT, registered
 from pathlib import Path
 models = (Path(torch_diode.__file__).parent / "trained_models").is_dir()

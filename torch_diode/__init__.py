@@ -16,11 +16,24 @@ from torch_diode import _distribution
 
 if TYPE_CHECKING:
     from torch_diode.files.datasets import read_dataset as load_dataset
+    from torch_diode.heuristics.analytical import AnalyticalHeuristic
+    from torch_diode.heuristics.base import Heuristic
+    from torch_diode.heuristics.chain import Chain
+    from torch_diode.heuristics.custom import CustomHeuristic, heuristic
+    from torch_diode.heuristics.model import ModelHeuristic
+    from torch_diode.heuristics.table import LookupTable
+    from torch_diode.integration.base import BaseIntegration
+    from torch_diode.integration.choices import DiodeInductorChoices
+    from torch_diode.integration.matmul import MatmulIntegration
+    from torch_diode.integration.rank import rank
+    from torch_diode.integration.registration import disable, enable, explain, status, using
     from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+    from torch_diode.types.candidates import Candidates
     from torch_diode.types.dataset import Dataset
     from torch_diode.types.errors import DiodeError
     from torch_diode.types.hardware import Hardware
     from torch_diode.types.problem import MMShape
+    from torch_diode.types.ranking import Ranking
     from torch_diode.types.shapes import OperationShapeSet, ShapeSet
     from torch_diode.types.solution import Solution
     from torch_diode.types.table import Table
@@ -29,35 +42,71 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AnalyticalHeuristic",
+    "BaseIntegration",
     "Candidate",
+    "Candidates",
+    "Chain",
+    "CustomHeuristic",
     "Dataset",
     "DiodeError",
+    "DiodeInductorChoices",
     "Hardware",
+    "Heuristic",
+    "LookupTable",
     "MMShape",
+    "MatmulIntegration",
+    "ModelHeuristic",
     "OperationShapeSet",
     "Prediction",
+    "Ranking",
     "ShapeSet",
     "Solution",
     "Table",
     "Timing",
     "TritonGEMMConfig",
+    "disable",
+    "enable",
+    "explain",
+    "heuristic",
     "load_dataset",
+    "rank",
+    "status",
+    "using",
 ]
 
 _HOMES = {
+    "AnalyticalHeuristic": "heuristics.analytical",
+    "BaseIntegration": "integration.base",
     "Candidate": "types.candidate",
+    "Candidates": "types.candidates",
+    "Chain": "heuristics.chain",
+    "CustomHeuristic": "heuristics.custom",
     "Dataset": "types.dataset",
     "DiodeError": "types.errors",
+    "DiodeInductorChoices": "integration.choices",
     "Hardware": "types.hardware",
+    "Heuristic": "heuristics.base",
+    "LookupTable": "heuristics.table",
     "MMShape": "types.problem",
+    "MatmulIntegration": "integration.matmul",
+    "ModelHeuristic": "heuristics.model",
     "OperationShapeSet": "types.shapes",
     "Prediction": "types.timing",
+    "Ranking": "types.ranking",
     "ShapeSet": "types.shapes",
     "Solution": "types.solution",
     "Table": "types.table",
     "Timing": "types.timing",
     "TritonGEMMConfig": "types.candidate",
+    "disable": "integration.registration",
+    "enable": "integration.registration",
+    "explain": "integration.registration",
+    "heuristic": "heuristics.custom",
     "load_dataset": "files.datasets:read_dataset",
+    "rank": "integration.rank",
+    "status": "integration.registration",
+    "using": "integration.registration",
 }
 
 
@@ -73,3 +122,10 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+if _distribution.REGISTERS_ON_IMPORT:
+    from torch_diode.integration.registration import register_on_import
+
+    register_on_import()
+    del register_on_import

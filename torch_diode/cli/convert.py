@@ -10,6 +10,7 @@ import typer
 from torch_diode.cli.output import say
 from torch_diode.cli.selection import selected
 from torch_diode.files.datasets import form_of, write_dataset
+from torch_diode.files.faults import naming
 from torch_diode.types.errors import FileFaultError
 
 
@@ -38,5 +39,7 @@ def convert(
 
 def refuse_existing(path: Path, overwrite: bool) -> None:
     """Nothing is lost by accident: an existing file needs the word for it."""
-    if path.exists() and not overwrite:
+    with naming(path):
+        there = path.exists()
+    if there and not overwrite:
         raise FileFaultError(f"{path}: exists already; choose another name or give --overwrite")

@@ -17,6 +17,10 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except InvalidValueError as fault:
         raise FileFaultError(f"{path}: {fault}") from fault
+    except RecursionError as fault:
+        raise FileFaultError(f"{path}: nested too deeply; expected a few levels") from fault
+    except MemoryError as fault:
+        raise FileFaultError(f"{path}: does not fit into memory; is it damaged?") from fault
     except FileNotFoundError as fault:
         raise FileFaultError(f"{path}: no such file; check the path") from fault
     except IsADirectoryError as fault:
@@ -28,6 +32,8 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 def existing(path: str | os.PathLike[str]) -> Path:
     """`path`, if something is there."""
     found = Path(path)
-    if not found.exists():
+    with naming(path):
+        there = found.exists()
+    if not there:
         raise FileFaultError(f"{path}: no such file or directory; check the path")
     return found

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from torch_diode.hardware.names import normalise
+from torch_diode.types import checks
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
@@ -28,14 +29,13 @@ def dataset_of_version_1(tree: dict[str, Any]) -> Dataset:
     timings: dict[tuple[str, MMShape, Candidate], Timing] = {}
     for hardware, op, problem_text, solution in _solutions(tree):
         for timed in _list(solution, "timed_configs"):
-            if not isinstance(timed, dict) or not isinstance(timed.get("time"), (int, float)):
+            if not isinstance(timed, dict) or "config" not in timed or "time" not in timed:
                 raise InvalidValueError(f"version 1: got {timed!r:.80}; expected config and time")
-            raw = _parsed(timed.get("config"))
+            milliseconds = checks.positive_time("version 1", "time", timed["time"])
+            raw = _parsed(timed["config"])
             problem = _problem(op, _parsed(problem_text), tf32=raw.get("ALLOW_TF32") is True)
             candidate = _candidate(op, raw)
-            timing = Timing(
-                hardware, problem, candidate, float(timed["time"]) * 1000, method="feedback"
-            )
+            timing = Timing(hardware, problem, candidate, milliseconds * 1000, method="feedback")
             known = timings.get((hardware, problem, candidate))
             # Version 1 could hold one config several times; the fastest is the least disturbed.
             if known is None or (known.time_us or 0) > (timing.time_us or 0):

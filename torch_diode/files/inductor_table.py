@@ -15,6 +15,7 @@ from torch_diode.types.problem import BATCHED, MMShape
 from torch_diode.types.table import Table, TableEntry
 
 Input = tuple[list[int], list[int]]
+_ACCUMULATORS = {"float64": "tl.float64", "int8": "tl.int32", "int32": "tl.int32"}
 
 
 def inductor_table(table: Table) -> dict[str, list[dict[str, Any]]]:
@@ -81,7 +82,7 @@ def _arguments(problem: MMShape, candidate: Candidate) -> dict[str, Any]:
         "num_warps": config.num_warps,
         "EVEN_K": problem.K % config.block_k == 0,
         "USE_FAST_ACCUM": False,
-        "ACC_TYPE": "tl.int32" if problem.dtype == "int8" else "tl.float32",
+        "ACC_TYPE": _ACCUMULATORS.get(problem.out_dtype, "tl.float32"),
     }
     for name in ("waves_per_eu", "matrix_instr_nonkdim", "kpack"):
         if getattr(config, name):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,10 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         return loads(Path(path).read_bytes())
 
 
+_LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
 def write_json(path: str | os.PathLike[str], data: Any, depth: int) -> None:
     """`data` as a JSON file, its first `depth` levels spread over lines."""
     write_text(path, dumps(data, depth) + "\n")
@@ -26,11 +31,15 @@ def write_json(path: str | os.PathLike[str], data: Any, depth: int) -> None:
 def loads(data: bytes) -> Any:
     """JSON as the standard has it: no NaN, no key twice, no nesting without end."""
     try:
-        return json.loads(
+        value = json.loads(
             data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_key_twice
         )
+        if _LONE_SURROGATE.search(data):
+            _encode(value).encode("utf-8")
     except RecursionError:
         raise InvalidValueError("got JSON nested too deeply; expected a few levels") from None
+    except UnicodeEncodeError:
+        raise InvalidValueError("got half of a surrogate pair; expected whole characters") from None
     except UnicodeDecodeError as fault:
         raise InvalidValueError(f"got bytes that are not UTF-8 at {fault.start}") from None
     except json.JSONDecodeError as fault:
@@ -40,6 +49,7 @@ def loads(data: bytes) -> Any:
         raise
     except ValueError as fault:  # a number of thousands of digits
         raise InvalidValueError(f"not JSON that can be read: {fault!s:.120}") from None
+    return value
 
 
 def _no_constant(name: str) -> Any:
@@ -58,10 +68,10 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def dumps(data: Any, depth: int, indent: str = "") -> str:
     """`data` as text, its first `depth` levels spread over lines, the rest on one line each."""
     if depth == 0 or not isinstance(data, (dict, list)) or not data:
-        return json.dumps(data, ensure_ascii=False, allow_nan=False)
+        return _encode(data)
     inner = indent + "  "
     if isinstance(data, dict):
-        items = [f"{json.dumps(k)}: {dumps(v, depth - 1, inner)}" for k, v in data.items()]
+        items = [f"{_encode(k)}: {dumps(v, depth - 1, inner)}" for k, v in data.items()]
         opening, closing = "{", "}"
     else:
         items = [dumps(value, depth - 1, inner) for value in data]

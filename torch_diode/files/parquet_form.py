@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from torch_diode.files.atomic import replacing
 from torch_diode.files.faults import naming
 from torch_diode.files.header import check_header, header, provenance_of
+from torch_diode.files.seal import NAME, UNSEALED, check_seal, seal
 from torch_diode.types import columns as spec
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
@@ -27,15 +28,18 @@ def write_parquet(path: str | os.PathLike[str], dataset: Dataset) -> None:
     metadata = json.dumps(header("dataset", spec.SCHEMA_VERSION, dataset.provenance))
     table = dataset.table.replace_schema_metadata({_METADATA_KEY: metadata})
     with replacing(path) as temporary:
-        pq.write_table(
-            table,
+        with pq.ParquetWriter(
             temporary,
+            table.schema,
             compression="zstd",
             compression_level=9,
             use_dictionary=_OTHERS,
             use_byte_stream_split=_FLOATS,
             write_page_checksum=True,
-        )
+        ) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata({NAME: UNSEALED})
+        seal(temporary)
 
 
 def read_parquet(path: str | os.PathLike[str]) -> Dataset:
@@ -52,6 +56,7 @@ def read_parquet(path: str | os.PathLike[str]) -> Dataset:
 
 
 def _read(path: Path) -> Dataset:
+    check_seal(path)
     size = path.stat().st_size
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         rows = file.metadata.num_rows

@@ -86,8 +86,11 @@ def from_tree(tree: Any) -> Dataset:
         heads = [measured[name] for _, _, measured, _ in parts]
         columns[name] = _spread(heads, sizes, spec.BY_NAME[name].type)
     rows = [row for *_, timings in parts for row in timings]
+    named = set().union(*rows)
+    checks.known_keys("timing", dict.fromkeys(named), _ROW_NAMES)
     for name in _ROW_NAMES:
-        columns[name] = row_column(rows, name)
+        if name in named:  # the dataset fills in what no row names
+            columns[name] = row_column(rows, name)
     return Dataset(pa.table(columns), provenance)
 
 
@@ -95,9 +98,11 @@ def _entries(hardware: Any) -> Iterator[tuple[str, MMShape, dict[str, str], list
     for name, operations in _items("hardware", hardware):
         for op, entries in _items(f"hardware {name!r:.80}", operations):
             if not isinstance(entries, list):
-                raise InvalidValueError(f"{name} {op}: got no list of problems; expected one")
+                where = f"{name!r:.80} {op!r:.40}"
+                raise InvalidValueError(f"{where}: got no list of problems; expected one")
             for entry in entries:
-                checks.known_keys(f"{name} {op} entry", entry, _ENTRY_NAMES, ("problem", "timings"))
+                owner = f"{name!r:.80} {op!r:.40} entry"
+                checks.known_keys(owner, entry, _ENTRY_NAMES, ("problem", "timings"))
                 yield name, _problem(op, entry["problem"]), _measured(entry), _timings(entry)
 
 
@@ -109,7 +114,7 @@ def _items(owner: str, data: Any) -> Iterable[tuple[str, Any]]:
 
 def _problem(op: str, data: Any) -> MMShape:
     if not isinstance(data, dict) or "op" in data:
-        raise InvalidValueError(f"{op} problem: got {data!r:.80}; expected an object without op")
+        raise InvalidValueError(f"{op!r:.40}: got {data!r:.80}; expected a problem, without its op")
     return MMShape.from_dict({"op": op, **data})
 
 
@@ -123,9 +128,6 @@ def _timings(entry: dict[str, Any]) -> list[Any]:
     timings = entry["timings"]
     if not isinstance(timings, list) or not all(type(row) is dict for row in timings):
         raise InvalidValueError("timings: got something else than a list of objects")
-    unknown = set().union(*timings) - set(_ROW_NAMES)
-    if unknown:
-        checks.known_keys("timing", dict.fromkeys(unknown), _ROW_NAMES)
     return timings
 
 

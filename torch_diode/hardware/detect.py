@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,13 @@ def detect(device: str | None = None) -> Hardware:
     there is one, the CPU if not."""
     import torch
 
-    kind = (device or "").partition(":")[0] or _best_kind(torch)
-    index = int(device.partition(":")[2] or 0) if device else 0
+    match = re.fullmatch(r"(cuda|xpu|cpu)(?::(\d{1,4}))?", device or _best_kind(torch))
+    if match is None:
+        raise MissingPartError(f"device: got {device!r}; expected cuda, cuda:N, xpu, xpu:N or cpu")
+    kind, index = match[1], int(match[2] or 0)
     if kind == "cpu":
         return _cpu()
-    backend = getattr(torch, kind, None) if kind in ("cuda", "xpu") else None
-    if backend is None:
-        raise MissingPartError(f"device: got {device!r}; expected cuda, cuda:N, xpu, xpu:N or cpu")
+    backend = getattr(torch, kind)
     if not backend.is_available() or index >= backend.device_count():
         raise MissingPartError(f"device: got {device!r}; this machine has no such device")
     properties = backend.get_device_properties(index)

@@ -1,0 +1,97 @@
+"""How long a decision takes on one CPU core: the candidate space, an order, a table hit.
+
+    python benchmarks/ranking_latency.py [--output results.json] [--hardware nvidia-h200]
+
+Prints microseconds against the budget of each step, and writes them as JSON where asked to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from torch_diode.candidates import candidate_space
+from torch_diode.hardware import known
+from torch_diode.heuristics import AnalyticalHeuristic, LookupTable
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+from torch_diode.types.table import Table, TableEntry
+
+CANDIDATES = 1000
+ROWS = 2000
+PROBLEM = MMShape("mm", 4096, 4096, 4096, transpose_b=True)
+SPLIT_PROBLEM = MMShape("mm", 16, 16, 65536)
+
+
+def timed_us(call: Callable[[], object], repeats: int = 300) -> dict[str, float]:
+    """Median, least and 95th percentile of single calls, the first of which does not count."""
+    call()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append((time.perf_counter() - start) * 1e6)
+    return {
+        "median_us": round(statistics.median(times), 1),
+        "least_us": round(min(times), 1),
+        "p95_us": round(float(np.percentile(times, 95)), 1),
+    }
+
+
+def steps(hardware: Hardware) -> dict[str, tuple[float, Callable[[], object]]]:
+    """Each step's name, its budget in microseconds, and the call."""
+    space = candidate_space(PROBLEM, hardware)
+    thousand = space.take(np.linspace(0, len(space) - 1, CANDIDATES).astype(np.int64))
+    analytical, table = AnalyticalHeuristic(), lookup_table(hardware)
+    fresh = iter(MMShape("mm", 4096, 4096, 4096 + 8 * i) for i in range(1, 1_000_000))
+    return {
+        "space, problem seen before": (200, lambda: candidate_space(PROBLEM, hardware)),
+        "space, new problem": (200, lambda: candidate_space(next(fresh), hardware)),
+        "space, with splits of K": (200, lambda: candidate_space(SPLIT_PROBLEM, hardware)),
+        f"analytical, {CANDIDATES} candidates": (
+            1000,
+            lambda: analytical.rank(PROBLEM, thousand, hardware),
+        ),
+        f"space and analytical, {len(space)} candidates": (
+            len(space) * 1.0,
+            lambda: analytical.rank(PROBLEM, candidate_space(PROBLEM, hardware), hardware),
+        ),
+        f"table hit, {ROWS} rows": (200, lambda: table.rank(PROBLEM, space, hardware)),
+        f"table miss, {ROWS} rows": (200, lambda: table.rank(SPLIT_PROBLEM, space, hardware)),
+    }
+
+
+def lookup_table(hardware: Hardware) -> LookupTable:
+    """A table of many problems, five candidates each."""
+    space = candidate_space(PROBLEM, hardware)
+    chosen = [TableEntry(space[i], 1.0 + i) for i in range(0, len(space), len(space) // 5)][:5]
+    others = (MMShape("mm", 128 + i, 128, 128) for i in range(ROWS - 1))
+    return LookupTable(Table(tuple((hardware.name, p, tuple(chosen)) for p in (PROBLEM, *others))))
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description="Time the steps of a decision.")
+    parser.add_argument("--hardware", default="nvidia-h200")
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    results = []
+    for name, (budget, call) in steps(known(options.hardware)).items():
+        result = timed_us(call)
+        results.append({"step": name, "budget_us": budget, **result})
+        ratio = result["median_us"] / budget
+        print(f"{name:45s} {result['median_us']:8.0f} us of {budget:6.0f}   {ratio:5.2f}x budget")
+    if options.output:
+        record = {"hardware": options.hardware, "cpu": platform.processor(), "results": results}
+        options.output.write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

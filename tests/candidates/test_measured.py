@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from torch_diode.candidates.exhaustive import exhaustive_configs
+from torch_diode.candidates.measured import (
+    FOLDER,
+    config_keys,
+    kernel_name,
+    measured_kernels,
+    read_measured,
+)
+from torch_diode.types.errors import FileFaultError
+from torch_diode.types.problem import MMShape
+
+
+def test_keys_tell_all_configs_of_a_template_apart() -> None:
+    configs = exhaustive_configs("triton::mm", "cuda")
+    assert len(np.unique(config_keys(configs))) == len(configs)
+
+
+def test_hopper_has_measured_kernels_and_an_unknown_architecture_has_none() -> None:
+    assert any(len(kernels.keys) for kernels in measured_kernels("sm_90").values())
+    assert measured_kernels("sm_1") == {}
+    assert measured_kernels("") == {}
+
+
+def test_a_row_is_found_by_its_config_and_only_by_that() -> None:
+    configs = exhaustive_configs("triton::mm", "cuda")
+    kernels = measured_kernels("sm_90")[
+        kernel_name("triton::mm", MMShape("mm", 64, 64, 64, transpose_b=True))
+    ]
+    keys = config_keys(configs)
+    found, rows = kernels.find(keys)
+    assert found.sum() == len(kernels.keys)
+    assert (kernels.keys[rows[found]] == keys[found]).all()
+
+
+def test_float16_is_filed_with_bfloat16_and_tf32_apart_from_float32() -> None:
+    names = {
+        dtype: kernel_name("triton::mm", MMShape("mm", 64, 64, 64, dtype=dtype))
+        for dtype in ("bfloat16", "float16", "float32")
+    }
+    tf32 = kernel_name("triton::mm", MMShape("mm", 64, 64, 64, dtype="float32", tf32=True))
+    assert names["float16"] == names["bfloat16"] == "triton::mm/bfloat16/nn"
+    assert len({names["float32"], names["bfloat16"], tf32}) == 3
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"version": 99}', '{"version": 1, "columns": ["x"]}'])
+def test_a_file_that_is_not_ours_is_one_clear_error(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "sm_90.json"
+    path.write_text(text)
+    with pytest.raises(FileFaultError, match=r"sm_90\.json"):
+        read_measured(path)
+
+
+def test_shipped_files_can_be_read() -> None:
+    paths = sorted(FOLDER.glob("*.json"))
+    assert paths
+    for path in paths:
+        assert read_measured(path)["arch"] == path.stem

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from torch_diode.candidates.exhaustive import exhaustive_configs
+from torch_diode.candidates.measured import config_keys, measured_kernels
+from torch_diode.candidates.resources import SAFE_SHARED_MEMORY, fits, resources_of
+from torch_diode.hardware import known
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.problem import MMShape
+
+H200 = known("nvidia-h200")
+UNMEASURED = replace(H200, arch="sm_90a")
+"""The same chip under a name that has no measured rows, so that the rule has to answer."""
+
+
+def _problem_of(name: str) -> tuple[str, MMShape]:
+    template, precision, layout = name.split("/")
+    problem = MMShape(
+        "bmm" if template == "triton::bmm" else "mm",
+        *(4096, 4096, 4096),
+        dtype="float32" if precision == "tf32" else precision,
+        tf32=precision == "tf32",
+        transpose_a=layout[0] == "t",
+        transpose_b=layout[1] == "t",
+    )
+    return template, problem
+
+
+@pytest.mark.parametrize("name", sorted(measured_kernels("sm_90")))
+def test_the_rule_never_promises_less_shared_memory_than_a_compiled_kernel_takes(name: str) -> None:
+    template, problem = _problem_of(name)
+    configs = exhaustive_configs(template, "cuda")
+    found, rows = measured_kernels("sm_90")[name].find(config_keys(configs))
+    by_rule = resources_of(configs, problem, UNMEASURED).shared_bytes[found]
+    compiled = measured_kernels("sm_90")[name].shared_bytes[rows[found]]
+    assert found.any()
+    assert (by_rule >= compiled).all()
+
+
+@pytest.mark.parametrize("name", sorted(measured_kernels("sm_90")))
+def test_the_rule_is_exact_where_the_main_loop_needs_most(name: str) -> None:
+    template, problem = _problem_of(name)
+    configs = exhaustive_configs(template, "cuda")
+    found, rows = measured_kernels("sm_90")[name].find(config_keys(configs))
+    f = configs.fields
+    pipelined = found & (f["num_stages"] > 2)
+    item = 4 if problem.dtype == "float32" else 2
+    loop = (f["block_m"] + f["block_n"]) * f["block_k"] * (f["num_stages"] - 1) * item
+    pipelined &= loop > f["block_m"] * f["block_n"] * item
+    by_rule = resources_of(configs, problem, UNMEASURED).shared_bytes[pipelined]
+    compiled = measured_kernels("sm_90")[name].shared_bytes[rows[pipelined]]
+    barriers = 16 * f["num_stages"][pipelined] if "tma" in template else 0
+    assert (by_rule - compiled <= barriers).all()
+
+
+def test_a_measured_row_goes_before_the_rule() -> None:
+    template, problem = _problem_of("triton::mm_persistent_tma/bfloat16/nt")
+    configs = exhaustive_configs(template, "cuda")
+    resources = resources_of(configs, problem, H200)
+    kernels = measured_kernels("sm_90")["triton::mm_persistent_tma/bfloat16/nt"]
+    _, rows = kernels.find(config_keys(configs))
+    measured = resources.measured
+    assert measured.sum() == len(kernels.keys)
+    assert (resources.shared_bytes[measured] == kernels.shared_bytes[rows[measured]]).all()
+    assert (resources.registers[measured] == kernels.registers[rows[measured]]).all()
+
+
+def test_registers_by_rule_are_near_those_of_compiled_kernels() -> None:
+    ratios = []
+    for name, kernels in measured_kernels("sm_90").items():
+        template, problem = _problem_of(name)
+        configs = exhaustive_configs(template, "cuda")
+        found, rows = kernels.find(config_keys(configs))
+        by_rule = resources_of(configs, problem, UNMEASURED).registers[found]
+        ratios += (by_rule / kernels.registers[rows[found]]).tolist()
+    assert 0.75 < np.median(ratios) < 1.35
+
+
+def test_what_has_no_config_needs_nothing() -> None:
+    candidates = Candidates.of([Candidate("aten"), Candidate("decompose_k", split_k=4)])
+    resources = resources_of(candidates, MMShape("mm", 64, 64, 64), H200)
+    assert resources.shared_bytes.tolist() == [0, 0]
+    assert resources.registers.tolist() == [0, 0]
+    assert fits(resources, candidates, H200).all()
+
+
+def test_a_config_too_large_for_the_chip_does_not_fit() -> None:
+    large = Candidate("triton::mm", TritonGEMMConfig(128, 128, 128, 8, 4, 4))
+    small = Candidate("triton::mm", TritonGEMMConfig(64, 64, 32, 8, 3, 4))
+    candidates = Candidates.of([large, small])
+    resources = resources_of(candidates, MMShape("mm", 4096, 4096, 4096), H200)
+    assert resources.shared_bytes.tolist() == [262144, 24576]
+    assert fits(resources, candidates, H200).tolist() == [False, True]
+
+
+def test_a_chip_of_unknown_shared_memory_gets_what_every_chip_has() -> None:
+    configs = exhaustive_configs("triton::mm", "cuda")
+    unknown = replace(H200, shared_memory_per_block=0)
+    resources = resources_of(configs, MMShape("mm", 64, 64, 64), unknown)
+    kept = fits(resources, configs, unknown)
+    assert kept.any()
+    assert resources.shared_bytes[kept].max() <= SAFE_SHARED_MEMORY
+
+
+def test_ampere_keeps_one_buffer_fewer_than_stages() -> None:
+    """Read off kernels compiled for sm_80."""
+    configs = [(64, 64, 32, 3, 4), (128, 128, 64, 3, 8), (128, 64, 64, 4, 4), (128, 128, 16, 1, 8)]
+    candidates = Candidates.of(
+        Candidate("triton::mm", TritonGEMMConfig(m, n, k, 8, s, w)) for m, n, k, s, w in configs
+    )
+    resources = resources_of(candidates, MMShape("mm", 4096, 4096, 4096), known("nvidia-a100"))
+    assert resources.shared_bytes.tolist() == [16384, 65536, 73728, 32768]

@@ -1,0 +1,408 @@
+"""A sweep's kernels are Inductor's own, compile without a GPU, and compute the right thing."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import linecache
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("triton")
+
+from torch._inductor.kernel.mm_common import load_kernel_template
+
+from torch_diode.collection.kernel_compile import (
+    CompileOutcome,
+    ForkAfterCudaError,
+    compile_kernel,
+    compiling_for,
+    precompile,
+    precompile_all,
+)
+from torch_diode.collection.kernel_source import (
+    SourceKey,
+    TemplateChangedError,
+    TemplateSource,
+    unit_of,
+)
+from torch_diode.collection.kernels import (
+    BMM,
+    MM,
+    PERSISTENT_TMA,
+    KernelInfeasibleError,
+    KernelLibrary,
+    KernelSpec,
+    jit_function,
+)
+from torch_diode.integration.template_source import TEMPLATES, render, template_source
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.problem import MMShape
+
+ARCH = 90
+H200_SHARED_MEMORY = 232448
+SMALL = TritonGEMMConfig(16, 32, 16, group_m=2, num_stages=2, num_warps=1)
+RENDERED = TritonGEMMConfig(64, 64, 32, group_m=8, num_stages=2, num_warps=4)
+BIASES = {"mm": ("none",), "bmm": ("none",), "addmm": ("vector", "matrix"), "baddbmm": ("matrix",)}
+KINDS = [
+    (template, op, bias)
+    for template, ops in ((MM, ("mm", "addmm")), (BMM, ("bmm", "baddbmm")))
+    for op in ops
+    for bias in BIASES[op]
+] + [(PERSISTENT_TMA, "mm", "none"), (PERSISTENT_TMA, "addmm", "vector")]
+LAYOUTS = list(itertools.product((False, True), repeat=2))
+TEMPLATE_FILES = {MM: "triton_mm", BMM: "triton_bmm", PERSISTENT_TMA: "triton_persistent_tma_mm"}
+
+
+@pytest.fixture(scope="module")
+def library() -> KernelLibrary:
+    return KernelLibrary(template_source, num_sms=132)
+
+
+@pytest.fixture(autouse=True)
+def fresh_triton_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    cache = tmp_path / "triton"
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(cache))
+    return cache
+
+
+def cubins(cache: Path) -> set[Path]:
+    return set(cache.rglob("*.cubin"))
+
+
+def outcome_of(library: KernelLibrary, problem: MMShape, candidate: Candidate) -> CompileOutcome:
+    ((source, spec),) = library.jobs([library.spec_for(problem, candidate)])
+    return precompile(source, spec, ARCH)
+
+
+class TestSource:
+    @pytest.mark.parametrize(("template", "op", "bias"), KINDS)
+    @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+    def test_every_layout_renders_with_sizes_and_config_as_parameters(
+        self, template: str, op: str, bias: str, dtype: str
+    ) -> None:
+        for (a, b), even_k in itertools.product(LAYOUTS, (False, True)):
+            source = template_source(SourceKey(template, op, dtype, a, b, bias, even_k))
+            assert "BLOCK_M : tl.constexpr" not in source.text
+            assert "BLOCK_M: tl.constexpr" in source.text
+            assert "units_m, units_n, units_k" in source.text
+            assert source.src_hash == TEMPLATES[template].src_hash
+            assert jit_function(source).__name__ == source.name
+
+    @pytest.mark.parametrize("template", [MM, BMM, PERSISTENT_TMA])
+    def test_text_is_the_template_torch_ships(self, template: str) -> None:
+        op = "bmm" if template == BMM else "mm"
+        text = template_source(SourceKey(template, op, "bfloat16", False, True, "none", False)).text
+        ours = {line.strip() for line in text.splitlines()}
+        plain = _lines_for_all_kernels(load_kernel_template(TEMPLATE_FILES[template]))
+        missing = [line for line in plain if line not in ours]
+        assert len(plain) > 25
+        assert all(line.startswith("if ") for line in missing), missing
+
+    def test_rendering_makes_no_cuda_context(self) -> None:
+        template_source(SourceKey(MM, "mm", "float16", True, False, "none", True))
+        assert torch.cuda.is_available() or not torch.cuda.is_initialized()
+
+    def test_sizes_too_large_for_32_bits_render_with_64(self) -> None:
+        key = SourceKey(MM, "mm", "bfloat16", False, True, "none", True, index_bits=64)
+        assert "INDEX_DTYPE : tl.constexpr = tl.int64" in template_source(key).text
+
+    def test_a_branch_nobody_knows_is_refused(self) -> None:
+        key = SourceKey(MM, "mm", "bfloat16", False, True, "none", True)
+        text = render(TEMPLATES[MM], key).replace(
+            "    pid = ", "    if K > 7:\n        pass\n    pid = "
+        )
+        with pytest.raises(TemplateChangedError, match="K > 7"):
+            TemplateSource.from_rendered(key, text, "")
+
+    def test_an_unknown_template_is_refused(self) -> None:
+        with pytest.raises(TemplateChangedError, match="triton::conv"):
+            template_source(SourceKey("triton::conv", "mm", "bfloat16", False, False, "none", True))
+
+
+def _lines_for_all_kernels(template: str) -> list[str]:
+    """The template's lines that no condition of the templating language guards."""
+    plain = re.sub(r"{%-? if.*?{%-? endif %}", "", template, flags=re.DOTALL)
+    plain = re.sub(r"{{.*?}}", "{{}}", plain, flags=re.DOTALL)
+    return [line.strip() for line in plain.splitlines() if line.strip() and "{{" not in line]
+
+
+class TestSpec:
+    @pytest.mark.parametrize(
+        ("size", "itemsize", "unit"),
+        [(4096, 2, 8), (1000, 2, 8), (1004, 2, 4), (7, 2, 1), (1000, 4, 4), (1, 2, 0)],
+    )
+    def test_units_reach_16_bytes_and_no_further(self, size: int, itemsize: int, unit: int) -> None:
+        assert unit_of(size, itemsize) == unit
+
+    def test_problems_of_one_kind_share_a_kernel(self, library: KernelLibrary) -> None:
+        shapes = [(512, 1024, 4096), (7, 4096, 1024), (40000, 8, 64)]
+        specs = {
+            library.spec_for(MMShape("mm", *s, transpose_b=True), Candidate(MM, RENDERED))
+            for s in shapes
+        }
+        assert len(specs) == 1
+
+    @pytest.mark.parametrize(
+        "other", [(512, 1024, 1000), (512, 1001, 1024), (1, 1024, 1024), (70000, 70000, 1024)]
+    )
+    def test_what_a_static_kernel_would_fold_in_makes_another_kernel(
+        self, library: KernelLibrary, other: tuple[int, int, int]
+    ) -> None:
+        candidate = Candidate(MM, RENDERED)
+        spec = library.spec_for(MMShape("mm", 512, 1024, 1024, transpose_b=True), candidate)
+        assert spec != library.spec_for(MMShape("mm", *other, transpose_b=True), candidate)
+
+    @pytest.mark.parametrize(
+        ("problem", "template"),
+        [
+            (MMShape("mm", 64, 64, 1001), PERSISTENT_TMA),
+            (MMShape("mm", 64, 65, 64), PERSISTENT_TMA),
+            (MMShape("bmm", 64, 64, 64, B=2), MM),
+            (MMShape("mm", 64, 64, 64, dtype="float64"), MM),
+        ],
+    )
+    def test_a_template_that_cannot_run_a_problem_is_said_to_be_infeasible(
+        self, library: KernelLibrary, problem: MMShape, template: str
+    ) -> None:
+        with pytest.raises(KernelInfeasibleError):
+            library.spec_for(problem, Candidate(template, RENDERED))
+
+    def test_a_vendor_kernel_has_no_spec(self, library: KernelLibrary) -> None:
+        with pytest.raises(InvalidValueError, match="aten"):
+            library.spec_for(MMShape("mm", 64, 64, 64), Candidate("aten"))
+
+    @pytest.mark.parametrize(
+        ("template", "op", "batch"), [(MM, "mm", 1), (BMM, "bmm", 7), (PERSISTENT_TMA, "mm", 1)]
+    )
+    @pytest.mark.parametrize("sizes", [(640, 1000, 64), (8, 8, 8)])
+    def test_the_grid_is_the_templates_own(
+        self, library: KernelLibrary, template: str, op: str, batch: int, sizes: Any
+    ) -> None:
+        problem = MMShape(op, *sizes, B=batch)
+        spec = library.spec_for(problem, Candidate(template, RENDERED))
+        call_sizes = [batch] * (op == "bmm") + [problem.M, problem.N]
+        expected = TEMPLATES[template].grid(*call_sizes, spec.constants)
+        assert library.kernel_for(spec).grid(problem) == tuple(expected)
+
+    def test_tensors_of_another_kind_of_problem_are_refused(self, library: KernelLibrary) -> None:
+        spec = library.spec_for(MMShape("mm", 64, 64, 64, dtype="float32"), Candidate(MM, SMALL))
+        a, b, out = torch.ones(64, 63), torch.ones(63, 64), torch.ones(64, 64)
+        with pytest.raises(InvalidValueError, match="spec_for"):
+            library.kernel_for(spec).launch(a, b, out)
+
+    def test_tensors_of_another_layout_are_refused(self, library: KernelLibrary) -> None:
+        spec = library.spec_for(MMShape("mm", 64, 64, 64, dtype="float32"), Candidate(MM, SMALL))
+        with pytest.raises(InvalidValueError, match="contiguous"):
+            library.kernel_for(spec).launch(
+                torch.ones(64, 64), torch.ones(64, 64).mT, torch.ones(64, 64)
+            )
+
+
+class TestCompile:
+    @pytest.mark.parametrize(
+        ("template", "problem"),
+        [
+            (MM, MMShape("mm", 1000, 1000, 1000, transpose_b=True)),
+            (MM, MMShape("addmm", 33, 1001, 64, dtype="float16", transpose_a=True)),
+            (MM, MMShape("mm", 64, 64, 64, dtype="float32", tf32=True)),
+            (BMM, MMShape("bmm", 128, 128, 64, B=8)),
+            (BMM, MMShape("baddbmm", 100, 100, 60, B=8, transpose_b=True)),
+            (PERSISTENT_TMA, MMShape("mm", 512, 512, 512, transpose_b=True)),
+            (PERSISTENT_TMA, MMShape("addmm", 512, 512, 512, dtype="float16")),
+        ],
+        ids=str,
+    )
+    def test_compiles_for_a_hopper_chip_that_is_not_here(
+        self, library: KernelLibrary, template: str, problem: MMShape
+    ) -> None:
+        outcome = outcome_of(library, problem, Candidate(template, RENDERED))
+        assert outcome.error == ""
+        assert outcome.fits(H200_SHARED_MEMORY)
+        assert 16 < outcome.registers <= 255
+        assert outcome.shared_bytes > 0
+
+    def test_a_config_over_the_shared_memory_is_recognised(self, library: KernelLibrary) -> None:
+        config = TritonGEMMConfig(128, 128, 128, num_stages=5, num_warps=8)
+        problem = MMShape("mm", 512, 512, 512, transpose_b=True)
+        outcome = outcome_of(library, problem, Candidate(MM, config))
+        assert outcome.error == ""
+        assert outcome.shared_bytes > H200_SHARED_MEMORY
+        assert not outcome.fits(H200_SHARED_MEMORY)
+
+    def test_a_kernel_the_compiler_refuses_is_an_outcome(self, library: KernelLibrary) -> None:
+        problem = MMShape("mm", 512, 512, 512)
+        ((source, spec),) = library.jobs([library.spec_for(problem, Candidate(MM, RENDERED))])
+        broken = TemplateSource(**{**vars(source), "text": source.text.replace("tl.dot", "tl.dut")})
+        outcome = precompile(broken, spec, ARCH)
+        assert "dut" in outcome.error
+        assert not outcome.fits(H200_SHARED_MEMORY)
+
+    def test_a_launch_finds_what_another_process_compiled(
+        self, library: KernelLibrary, fresh_triton_cache: Path
+    ) -> None:
+        problems = [
+            MMShape("mm", 48, 64, 96, dtype="float32", transpose_b=True),
+            MMShape("addmm", 41, 63, 97, dtype="bfloat16"),
+        ]
+        specs = [library.spec_for(p, Candidate(MM, SMALL)) for p in problems]
+        outcomes = list(precompile_all(library.jobs(specs), ARCH, processes=2))
+        assert [o.error for o in outcomes] == ["", ""]
+        compiled = cubins(fresh_triton_cache)
+        assert len(compiled) == 2
+        for problem, spec in zip(problems, specs, strict=True):
+            _compile_as_a_launch_would(library, problem, spec)
+        assert cubins(fresh_triton_cache) == compiled
+
+    def test_workers_are_refused_once_cuda_is_in_use(
+        self, library: KernelLibrary, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+        with pytest.raises(ForkAfterCudaError):
+            list(precompile_all([], ARCH, processes=1))
+
+
+def _compile_as_a_launch_would(library: KernelLibrary, problem: MMShape, spec: KernelSpec) -> None:
+    """With real tensors and sizes, up to the point where a GPU is needed."""
+    kernel = library.kernel_for(spec)
+    tensors = _tensors(problem)
+    with compiling_for(ARCH):
+        kernel._function.warmup(
+            *kernel.arguments(problem, *tensors),
+            grid=kernel.grid(problem),
+            **spec.constants,
+            **spec.options,
+        )
+
+
+class TestFidelity:
+    """The same instructions as the kernel Inductor renders for the problem's fixed sizes."""
+
+    @pytest.mark.parametrize(
+        ("template", "problem"),
+        [
+            (MM, MMShape("mm", 1000, 1000, 1000, transpose_b=True)),
+            (MM, MMShape("mm", 40, 1003, 4096, transpose_a=True)),
+            (MM, MMShape("addmm", 64, 1, 64)),
+            (MM, MMShape("mm", 1, 4096, 4096, transpose_b=True)),
+            (BMM, MMShape("bmm", 33, 1004, 64, B=4)),
+            (PERSISTENT_TMA, MMShape("mm", 512, 1024, 768, transpose_a=True)),
+        ],
+        ids=str,
+    )
+    def test_instructions_and_shared_memory_equal_the_static_kernels(
+        self, template: str, problem: MMShape
+    ) -> None:
+        library = KernelLibrary(template_source, num_sms=1)
+        ((source, spec),) = library.jobs([library.spec_for(problem, Candidate(template, RENDERED))])
+        ours = compile_kernel(source, spec, ARCH)
+        static = _static_kernel(template, problem, spec)
+        assert _instructions(ours) == _instructions(static)
+        assert ours.metadata.shared == static.metadata.shared
+
+
+def _static_kernel(template: str, problem: MMShape, spec: KernelSpec) -> Any:
+    sizes = (problem.M, problem.N, problem.K, problem.B)
+    text = render(TEMPLATES[template], spec.source, sizes)
+    filename = f"<static {template} {problem}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    namespace: dict[str, Any] = {"__name__": "static"}
+    exec(compile(text, filename, "exec"), namespace)
+    function = namespace[f"triton_{TEMPLATES[template].name}"]
+    dtype = getattr(torch, problem.dtype)
+    with compiling_for(ARCH):
+        return function.warmup(*[dtype] * len(function.arg_names), grid=(1,), **spec.options)
+
+
+def _instructions(compiled: Any) -> Counter[str]:
+    """Loads, stores, copies and matrix instructions, by kind and width."""
+    kinds = r"(?:ld\.global|st\.global|cp\.async|wgmma\.mma_async|mma\.sync)[\w.:]*"
+    return Counter(re.findall(kinds, compiled.asm["ptx"]))
+
+
+NUMERIC_SIZES = [(37, 51, 29), (33, 40, 48), (1, 7, 5), (16, 1, 1)]
+NUMERIC_KINDS = [kind for kind in KINDS if kind[0] != PERSISTENT_TMA]
+# Seen on triton 3.9: a mask made with a scalar comparison, which torch 2.13's bmm template has.
+INTERPRETER_FAULT = "mask has unsupported dtype"
+
+
+def _tensors(problem: MMShape) -> tuple[torch.Tensor, ...]:
+    """A, B, an output full of NaN, and the bias if there is one."""
+    dtype = getattr(torch, problem.dtype)
+    lead = (problem.B,) if problem.op in ("bmm", "baddbmm") else ()
+
+    def matrix(rows: int, columns: int, transposed: bool) -> torch.Tensor:
+        shape = (columns, rows) if transposed else (rows, columns)
+        values = torch.randn(*lead, *shape).to(dtype)
+        return values.mT if transposed else values
+
+    a = matrix(problem.M, problem.K, problem.transpose_a)
+    b = matrix(problem.K, problem.N, problem.transpose_b)
+    out = torch.full((*lead, problem.M, problem.N), float("nan"), dtype=dtype)
+    bias = {"none": (), "vector": (problem.N,), "matrix": tuple(out.shape)}[problem.bias]
+    return (a, b, out, torch.randn(*bias).to(dtype)) if bias else (a, b, out, None)
+
+
+def run_in_interpreter() -> None:
+    """Run every numeric case on CPU tensors and print its error; started with TRITON_INTERPRET=1."""
+    from triton.runtime.errors import InterpreterError
+
+    torch.manual_seed(0)
+    library = KernelLibrary(template_source, num_sms=3)
+    for template, op, bias in NUMERIC_KINDS:
+        for sizes, (a, b) in itertools.product(NUMERIC_SIZES, LAYOUTS):
+            batch = 3 if template == BMM else 1
+            problem = MMShape(
+                op, *sizes, B=batch, dtype="float32", transpose_a=a, transpose_b=b, bias=bias
+            )
+            spec = library.spec_for(problem, Candidate(template, SMALL))
+            tensors = _tensors(problem)
+            try:
+                library.kernel_for(spec).launch(*tensors)
+                result: Any = _relative_error(*tensors)
+            except InterpreterError as error:
+                result = str(error)
+            print(json.dumps({"kind": [op, bias], "problem": str(problem), "result": result}))
+
+
+def _relative_error(
+    a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, bias: torch.Tensor | None
+) -> float:
+    expected = a.double() @ b.double() + (0 if bias is None else bias.double())
+    return float(((out.double() - expected).abs().max() / expected.abs().max()).nan_to_num(9e9))
+
+
+@pytest.fixture(scope="module")
+def interpreted() -> list[dict[str, Any]]:
+    if torch.cuda.is_available():
+        pytest.skip("tests/gpu checks the numbers on the device")
+    code = "from tests.collection.test_kernels import run_in_interpreter; run_in_interpreter()"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+@pytest.mark.parametrize(("op", "bias"), [kind[1:] for kind in NUMERIC_KINDS])
+def test_results_are_right_for_odd_shapes_in_every_layout(
+    interpreted: list[dict[str, Any]], op: str, bias: str
+) -> None:
+    results = {c["problem"]: c["result"] for c in interpreted if c["kind"] == [op, bias]}
+    assert len(results) == len(NUMERIC_SIZES) * len(LAYOUTS)
+    if all(INTERPRETER_FAULT in str(result) for result in results.values()):
+        pytest.skip("this Triton's interpreter cannot run torch's template")
+    assert {p: r for p, r in results.items() if not isinstance(r, float) or r > 1e-5} == {}

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torch_diode.candidates import candidate_space
+from torch_diode.hardware import known, known_names
+from torch_diode.heuristics.analytical import AnalyticalHeuristic
+from torch_diode.heuristics.conformance import check_heuristic
+from torch_diode.heuristics.tile_model import Constants
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+
+H200 = known("nvidia-h200")
+ANALYTICAL = AnalyticalHeuristic()
+GPUS = [name for name in known_names() if known(name).kind == "cuda"]
+sizes = st.integers(1, 1 << 14)
+
+
+def aten_us(problem: MMShape) -> float:
+    space = candidate_space(problem, H200, ["aten"])
+    return float(ANALYTICAL.predict_us(problem, space, H200)[0])
+
+
+def winner(problem: MMShape) -> Candidate:
+    space = candidate_space(problem, H200)
+    ranking = ANALYTICAL.rank(problem, space, H200)
+    assert ranking is not None
+    return space[int(ranking.order[0])]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "measured_us"),
+    [((4096, 4096, 4096), 177), ((256, 13824, 768), 15), ((8192, 8192, 640), 130)],
+)
+def test_atens_time_is_within_a_third_of_what_was_measured_on_an_h200(
+    sizes: tuple[int, int, int], measured_us: float
+) -> None:
+    predicted = aten_us(MMShape("mm", *sizes, transpose_b=True))
+    assert measured_us / 1.33 < predicted < measured_us * 1.33
+
+
+@pytest.mark.parametrize("size", [2048, 4096, 8192])
+def test_aten_wins_large_aligned_problems(size: int) -> None:
+    assert winner(MMShape("mm", size, size, size)).template == "aten"
+
+
+def test_triton_wins_tiny_problems() -> None:
+    assert winner(MMShape("mm", 128, 128, 128)).template.startswith("triton::")
+
+
+def test_splitting_k_beats_aten_where_k_is_all_there_is() -> None:
+    problem = MMShape("mm", 16, 16, 65536)
+    space = candidate_space(problem, H200)
+    times = ANALYTICAL.predict_us(problem, space, H200)
+    splits = times[space.is_template("decompose_k")]
+    assert splits.min() < times[space.is_template("aten")][0]
+
+
+def test_among_triton_configs_a_large_tile_wins_a_large_problem() -> None:
+    problem = MMShape("mm", 8192, 8192, 8192)
+    space = candidate_space(problem, H200, ["triton::mm"])
+    times = ANALYTICAL.predict_us(problem, space, H200)
+    best = space[int(times.argmin())].config
+    worst = space[int(times.argmax())].config
+    assert best is not None
+    assert worst is not None
+    assert best.block_m * best.block_n >= 128 * 128
+    assert worst.block_m * worst.block_n <= 32 * 32
+
+
+def test_more_stages_hide_more_latency() -> None:
+    candidates = Candidates.of(
+        Candidate("triton::mm", TritonGEMMConfig(64, 64, 32, 8, stages, 4)) for stages in (1, 2, 4)
+    )
+    problem = MMShape("mm", 512, 512, 4096)
+    times = ANALYTICAL.predict_us(problem, candidates, H200)
+    assert times[0] > times[1] > times[2]
+
+
+def test_a_last_wave_of_few_tiles_costs_a_whole_one() -> None:
+    config = Candidate("triton::mm_persistent_tma", TritonGEMMConfig(128, 128, 64, 8, 3, 8))
+    one = Candidates.of([config])
+    full = MMShape("mm", 128 * 12, 128 * 11, 4096)
+    over = replace(full, N=128 * 12)
+    assert H200.units == 12 * 11
+    before = ANALYTICAL.predict_us(full, one, H200)[0]
+    after = ANALYTICAL.predict_us(over, one, H200)[0]
+    assert after > 1.6 * before
+
+
+@settings(deadline=None, max_examples=60)
+@given(m=sizes, n=sizes, k=sizes, name=st.sampled_from(GPUS))
+def test_no_prediction_beats_the_roofline(m: int, n: int, k: int, name: str) -> None:
+    problem, hardware = MMShape("mm", m, n, k), known(name)
+    space = candidate_space(problem, hardware)
+    ranking = ANALYTICAL.rank(problem, space, hardware)
+    if ranking is None:
+        assert ANALYTICAL.why_abstained(problem, space, hardware)
+        return
+    memory = problem.bytes_moved / (hardware.memory_gbps * 1e3)
+    arithmetic = problem.flops / (hardware.peak_tflops("bfloat16") * 1e6)
+    assert ranking.predicted_us.min() >= max(memory, arithmetic)
+    assert np.isfinite(ranking.predicted_us).all()
+
+
+@settings(deadline=None, max_examples=60)
+@given(m=sizes, n=sizes, k=sizes, factor=st.integers(2, 8))
+def test_a_longer_k_never_takes_aten_less_time(m: int, n: int, k: int, factor: int) -> None:
+    aligned = MMShape("mm", m, n * 8, k * 8)
+    assert aten_us(replace(aligned, K=aligned.K * factor)) >= aten_us(aligned) * 0.999
+
+
+@pytest.mark.parametrize(
+    ("field", "lacking"),
+    [
+        ("units", replace(H200, units=0)),
+        ("memory_gbps", replace(H200, memory_gbps=0.0)),
+        ("tflops", replace(H200, tflops=())),
+    ],
+    ids=["units", "memory_gbps", "tflops"],
+)
+def test_it_abstains_on_hardware_it_knows_too_little_of(field: str, lacking: Hardware) -> None:
+    problem = MMShape("mm", 512, 512, 512)
+    space = candidate_space(problem, lacking)
+    assert ANALYTICAL.rank(problem, space, lacking) is None
+    assert field in ANALYTICAL.why_abstained(problem, space, lacking)
+
+
+def test_it_abstains_on_a_template_it_has_no_model_of() -> None:
+    candidates = Candidates.of([Candidate("aten"), Candidate("cutlass_gemm")])
+    problem = MMShape("mm", 512, 512, 512)
+    assert ANALYTICAL.rank(problem, candidates, H200) is None
+    assert "cutlass_gemm" in ANALYTICAL.why_abstained(problem, candidates, H200)
+
+
+def test_it_conforms() -> None:
+    report = check_heuristic(ANALYTICAL, H200).raise_if_failed()
+    assert report.answered > report.questions / 2
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_it_conforms_on_every_gpu_that_is_known(name: str) -> None:
+    problems = [MMShape("mm", 1, 4096, 4096), MMShape("bmm", 200, 72, 1000, B=3)]
+    check_heuristic(ANALYTICAL, known(name), problems).raise_if_failed()
+
+
+def test_the_fingerprint_follows_the_constants() -> None:
+    other = AnalyticalHeuristic(Constants(launch_us=3.0))
+    assert other.fingerprint() != ANALYTICAL.fingerprint()
+    assert AnalyticalHeuristic().fingerprint() == ANALYTICAL.fingerprint()

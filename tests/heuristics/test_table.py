@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torch_diode.candidates import candidate_space
+from torch_diode.files.tables import write_table
+from torch_diode.hardware import known
+from torch_diode.heuristics.conformance import check_heuristic
+from torch_diode.heuristics.table import LookupTable, position_of
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.problem import MMShape
+from torch_diode.types.table import Table, TableEntry
+
+H200 = known("nvidia-h200")
+PROBLEM = MMShape("mm", 512, 512, 512)
+SPACE = candidate_space(PROBLEM, H200)
+FAST = Candidate("triton::mm", TritonGEMMConfig(64, 64, 64, 8, 3, 4))
+SLOW = Candidate("aten")
+NOT_ON_OFFER = Candidate("triton::mm", TritonGEMMConfig(512, 512, 512, 8, 3, 4))
+
+
+def table(*entries: TableEntry) -> Table:
+    return Table((("nvidia-h200", PROBLEM, entries),))
+
+
+TWO = table(TableEntry(FAST, 4.0, "new"), TableEntry(SLOW, 5.0))
+
+
+def winner(heuristic: LookupTable, space: Candidates = SPACE) -> Candidate:
+    ranking = heuristic.rank(PROBLEM, space, H200)
+    assert ranking is not None
+    return space[int(ranking.order[0])]
+
+
+def test_a_hit_has_the_rows_candidates_in_their_order_with_their_times() -> None:
+    ranking = LookupTable(TWO).rank(PROBLEM, SPACE, H200)
+    assert ranking is not None
+    assert [p.candidate for p in ranking.predictions(SPACE)] == [FAST, SLOW]
+    assert [p.predicted_us for p in ranking.predictions(SPACE)] == [4.0, 5.0]
+    assert ranking.source == "table"
+
+
+@pytest.mark.parametrize(
+    ("problem", "hardware"),
+    [(MMShape("mm", 512, 512, 513), "nvidia-h200"), (PROBLEM, "nvidia-a100")],
+    ids=str,
+)
+def test_another_problem_or_hardware_is_a_miss_that_says_so(
+    problem: MMShape, hardware: str
+) -> None:
+    heuristic = LookupTable(TWO)
+    assert heuristic.rank(problem, SPACE, known(hardware)) is None
+    assert "no row" in heuristic.why_abstained(problem, SPACE, known(hardware))
+
+
+def test_a_candidate_that_is_not_on_offer_is_passed_over() -> None:
+    assert winner(LookupTable(table(TableEntry(NOT_ON_OFFER), TableEntry(SLOW)))) == SLOW
+    only = LookupTable(table(TableEntry(NOT_ON_OFFER)))
+    assert only.rank(PROBLEM, SPACE, H200) is None
+    assert "on offer" in only.why_abstained(PROBLEM, SPACE, H200)
+
+
+def test_an_order_without_all_times_names_none() -> None:
+    ranking = LookupTable(table(TableEntry(FAST, 4.0), TableEntry(SLOW))).rank(PROBLEM, SPACE, H200)
+    assert ranking is not None
+    assert np.isnan(ranking.predicted_us).all()
+
+
+def test_a_changed_template_is_a_hit_with_a_note() -> None:
+    ranking = LookupTable(TWO, template_hashes={"triton::mm": "newer"}).rank(PROBLEM, SPACE, H200)
+    assert ranking is not None
+    assert SPACE[int(ranking.order[0])] == FAST
+    assert "triton::mm" in ranking.note
+
+
+def test_a_changed_template_is_a_miss_when_strict() -> None:
+    hashes = {"triton::mm": "newer"}
+    assert winner(LookupTable(TWO, strict=True, template_hashes=hashes)) == SLOW
+    alone = LookupTable(table(TableEntry(FAST, 4.0, "new")), True, hashes)
+    assert alone.rank(PROBLEM, SPACE, H200) is None
+    assert "strict" in alone.why_abstained(PROBLEM, SPACE, H200)
+
+
+@pytest.mark.parametrize("hashes", [None, {}, {"triton::mm": "new"}, {"triton::bmm": "newer"}])
+def test_the_same_or_an_unknown_template_is_a_plain_hit(hashes: dict[str, str] | None) -> None:
+    heuristic = LookupTable(TWO, strict=True, template_hashes=hashes)
+    ranking = heuristic.rank(PROBLEM, SPACE, H200)
+    assert ranking is not None
+    assert winner(heuristic) == FAST
+    assert ranking.note == ""
+
+
+def test_the_fingerprint_follows_content_strictness_and_hashes() -> None:
+    variants = [
+        LookupTable(TWO),
+        LookupTable(TWO, strict=True),
+        LookupTable(TWO, template_hashes={"triton::mm": "newer"}),
+        LookupTable(table(TableEntry(FAST, 4.0, "new"))),
+        LookupTable(table(TableEntry(SLOW, 5.0), TableEntry(FAST, 4.0, "new"))),
+    ]
+    assert len({variant.fingerprint() for variant in variants}) == len(variants)
+    assert LookupTable(TWO).fingerprint() == LookupTable(TWO).fingerprint()
+
+
+def test_a_table_from_a_file_answers_as_the_one_written(tmp_path: Path) -> None:
+    path = tmp_path / "table.json"
+    write_table(TWO, path)
+    loaded = LookupTable.load(path)
+    assert winner(loaded) == FAST
+    assert loaded.fingerprint() == LookupTable(TWO).fingerprint()
+
+
+def test_a_table_conforms() -> None:
+    report = check_heuristic(LookupTable(TWO), H200).raise_if_failed()
+    assert report.answered > 0
+
+
+@given(st.integers(0, len(SPACE) - 1))
+def test_a_candidate_is_found_where_it_stands(row: int) -> None:
+    assert position_of(SPACE[row], SPACE) == row
+
+
+def test_a_candidate_of_another_template_or_config_is_not_found() -> None:
+    assert position_of(NOT_ON_OFFER, SPACE) is None
+    assert position_of(Candidate("decompose_k", split_k=2), SPACE) is None

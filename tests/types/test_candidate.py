@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from tests.strategies import candidates, configs
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.errors import InvalidValueError
+
+
+@given(configs())
+def test_a_config_survives_json(config):
+    assert TritonGEMMConfig.from_dict(config.to_dict()) == config
+
+
+@given(candidates())
+def test_a_candidate_survives_json(candidate):
+    assert Candidate.from_dict(candidate.to_dict()) == candidate
+
+
+@given(candidates(), candidates())
+def test_two_candidates_read_the_same_only_if_they_are_one(one, other):
+    assert (str(one) == str(other)) == (one == other)
+    assert (one != other) or hash(one) == hash(other)
+
+
+def test_json_leaves_out_what_only_amd_has():
+    data = TritonGEMMConfig(64, 128, 32).to_dict()
+    assert list(data) == ["block_m", "block_n", "block_k", "group_m", "num_stages", "num_warps"]
+    assert TritonGEMMConfig(64, 128, 32, kpack=2).to_dict()["kpack"] == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"block_m": 48}, "block_m: got 48; expected a power of two"),
+        ({"block_n": 0}, "block_n: got 0"),
+        ({"block_k": 8192}, "block_k: got 8192"),
+        ({"num_warps": 3}, "num_warps: got 3"),
+        ({"num_warps": 128}, "num_warps: got 128"),
+        ({"group_m": 0}, "group_m: got 0; expected a whole number from 1 to 1024"),
+        ({"num_stages": 33}, "num_stages: got 33"),
+        ({"num_stages": 2.0}, "num_stages: got 2.0"),
+        ({"waves_per_eu": 17}, "waves_per_eu"),
+        ({"matrix_instr_nonkdim": 65}, "matrix_instr_nonkdim"),
+        ({"kpack": -1}, "kpack: got -1"),
+    ],
+)
+def test_a_bad_field_of_a_config_is_refused_by_name(change, said):
+    with pytest.raises(InvalidValueError) as fault:
+        TritonGEMMConfig(**{"block_m": 16, "block_n": 16, "block_k": 16, **change})
+    assert said in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"template": "triton::mm"}, "expected a TritonGEMMConfig for triton::mm"),
+        ({"template": "aten", "block_m": 16, "block_n": 16, "block_k": 16}, "None for aten"),
+        ({"template": "decompose_k"}, "expected 2 or more for decompose_k"),
+        ({"template": "aten", "split_k": 2}, "expected 1 for aten"),
+        ({"template": "Triton::MM"}, "Candidate.template"),
+        ({"template": "os.system('x')"}, "Candidate.template"),
+        ({"template": "decompose_k", "split_k": 65537}, "split_k: got 65537"),
+        ({"template": "triton::mm", "block_m": 16}, "got no field 'block_n'"),
+        ({"template": "aten", "stages": 3}, "unknown field 'stages'"),
+        ({"block_m": 16}, "got no field 'template'"),
+    ],
+)
+def test_a_bad_candidate_is_refused_with_the_reason(fields, said):
+    with pytest.raises(InvalidValueError) as fault:
+        Candidate.from_dict(fields)
+    assert said in str(fault.value)
+
+
+def test_a_config_must_be_one():
+    with pytest.raises(InvalidValueError, match="expected a TritonGEMMConfig or None"):
+        Candidate("triton::mm", {"block_m": 16})
+
+
+def test_a_candidate_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        Candidate("aten").template = "triton::mm"

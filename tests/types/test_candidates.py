@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.samples import ATEN, LARGE, SMALL, SPLIT
+from tests.strategies import candidates
+from torch_diode.types.candidates import NUMBER_FIELDS, Candidates
+from torch_diode.types.errors import InvalidValueError
+
+several = st.lists(candidates(), max_size=8)
+
+
+@given(several)
+def test_arrays_give_back_the_candidates_they_were_made_of(items):
+    assert list(Candidates.of(items)) == items
+
+
+@given(st.lists(several, max_size=3))
+def test_concatenating_arrays_is_concatenating_lists(parts):
+    whole = Candidates.concat([Candidates.of(part) for part in parts])
+    assert list(whole) == [item for part in parts for item in part]
+
+
+@given(several, st.data())
+def test_taking_rows_is_taking_items(items, data):
+    rows = data.draw(st.lists(st.integers(0, len(items) - 1), max_size=5) if items else st.just([]))
+    taken = Candidates.of(items).take(np.array(rows, dtype=np.int64))
+    assert list(taken) == [items[row] for row in rows]
+
+
+def test_a_mask_takes_what_it_marks():
+    chosen = Candidates.of([ATEN, SMALL, LARGE, SPLIT])
+    triton = chosen.is_template("triton::mm")
+    assert list(chosen.take(triton)) == [SMALL, LARGE]
+    assert not chosen.is_template("triton::bmm").any()
+
+
+def test_columns_of_different_lengths_are_refused():
+    good = Candidates.of([ATEN, SMALL])
+    with pytest.raises(InvalidValueError, match="all of one length"):
+        Candidates(good.templates, good.template[:1], good.fields)
+
+
+def test_a_missing_column_is_refused():
+    fields = {name: np.zeros(1, np.int32) for name in NUMBER_FIELDS[1:]}
+    with pytest.raises(InvalidValueError, match="block_m"):
+        Candidates(("aten",), np.zeros(1, np.int32), fields)

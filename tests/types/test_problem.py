@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.strategies import problems
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.problem import DTYPE_BYTES, DTYPES, MMShape
+
+
+@given(problems())
+def test_a_key_names_its_problem_exactly(problem):
+    assert MMShape.from_key(problem.key) == problem
+
+
+@given(problems(), problems())
+def test_two_problems_share_a_key_only_if_they_are_one(one, other):
+    assert (one.key == other.key) == (one == other)
+
+
+@given(problems())
+def test_a_problem_survives_json(problem):
+    assert MMShape.from_dict(problem.to_dict()) == problem
+
+
+@given(problems())
+def test_a_problem_is_hashable_ordered_and_can_go_to_another_process(problem):
+    again = pickle.loads(pickle.dumps(problem))
+    assert again == problem
+    assert hash(again) == hash(problem)
+    assert not again < problem
+
+
+@given(st.text())
+def test_any_text_is_a_key_or_is_refused(text):
+    try:
+        assert MMShape.from_key(text).key == text
+    except InvalidValueError as fault:
+        assert "\n" not in str(fault)
+
+
+def test_the_key_reads_as_the_spec_has_it():
+    assert str(MMShape("mm", 512, 4096, 4096, transpose_b=True)) == "mm:512x4096x4096:bfloat16:nt"
+    batched = MMShape("bmm", 128, 128, 64, B=8, dtype="float16")
+    assert batched.key == "bmm:8x128x128x64:float16:nn"
+    full = MMShape(
+        "addmm", 1, 2, 3, dtype="float32", out_dtype="float16", tf32=True, bias="matrix"
+    )
+    assert full.key == "addmm:1x2x3:float32:nn:tf32:out=float16:bias=matrix"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "mm",
+        "mm:1x2:bfloat16:nn",
+        "mm:1x2x3x4:bfloat16:nn",
+        "bmm:1x2x3:bfloat16:nn",
+        "mm:1x2x3:bfloat16:nx",
+        "mm:0x2x3:bfloat16:nn",
+        "mm:1x2x3:bfloat17:nn",
+        "mm:1x2x3:bfloat16:nn\n",
+        "mm:1x2x99999999999:bfloat16:nn",
+        None,
+        5,
+    ],
+)
+def test_what_is_no_key_is_refused(key):
+    with pytest.raises(InvalidValueError):
+        MMShape.from_key(key)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"op": "matmul"}, "MMShape.op: got 'matmul'"),
+        ({"op": "bm"}, "did you mean 'bmm'"),
+        ({"M": 0}, "MMShape.M: got 0"),
+        ({"N": 2**31}, "MMShape.N"),
+        ({"K": 1.0}, "MMShape.K: got 1.0"),
+        ({"B": 2}, "expected 1 for mm; use bmm for a batch"),
+        ({"dtype": "fp16"}, "MMShape.dtype: got 'fp16'"),
+        ({"out_dtype": "float17"}, "MMShape.out_dtype"),
+        ({"transpose_a": 1}, "MMShape.transpose_a: got 1; expected true or false"),
+        ({"bias": "vector"}, "expected none for mm"),
+        ({"op": "addmm", "bias": "none"}, "expected vector or matrix for addmm"),
+        ({"tf32": True}, "expected false for bfloat16"),
+    ],
+)
+def test_a_bad_field_is_refused_by_name(change, said):
+    with pytest.raises(InvalidValueError) as fault:
+        MMShape(**{"op": "mm", "M": 8, "N": 8, "K": 8, **change})
+    assert said in str(fault.value)
+
+
+def test_an_unknown_or_missing_field_is_refused():
+    with pytest.raises(InvalidValueError, match="unknown field 'transposeb'.*'transpose_b'"):
+        MMShape.from_dict({"op": "mm", "M": 1, "N": 1, "K": 1, "transposeb": True})
+    with pytest.raises(InvalidValueError, match="got no field 'K'"):
+        MMShape.from_dict({"op": "mm", "M": 1, "N": 1})
+
+
+def test_a_problem_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        MMShape("mm", 1, 1, 1).M = 2
+
+
+def test_defaults_follow_from_the_op_and_the_dtype():
+    assert MMShape("mm", 1, 1, 1, dtype="float16").out_dtype == "float16"
+    assert MMShape("addmm", 1, 1, 1).bias == "vector"
+    assert MMShape("baddbmm", 1, 1, 1).bias == "matrix"
+
+
+def test_flops_and_bytes_count_what_has_to_be_done():
+    problem = MMShape("baddbmm", 2, 3, 5, B=7, dtype="float16", out_dtype="float32")
+    assert problem.flops == 2 * 7 * 2 * 3 * 5
+    assert problem.bytes_moved == 7 * ((2 * 5 + 5 * 3) * 2 + 2 * (2 * 3) * 4)
+
+
+def test_every_dtype_has_the_width_torch_gives_it():
+    import torch
+
+    assert {name: getattr(torch, name).itemsize for name in DTYPES} == DTYPE_BYTES

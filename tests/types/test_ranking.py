@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.samples import ATEN, LARGE, SMALL
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.ranking import Ranking
+from torch_diode.types.timing import Prediction
+
+times = st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=10)
+
+
+@given(times)
+def test_by_time_orders_as_sorting_does_and_keeps_ties_in_place(values):
+    ranking = Ranking.by_time(np.array(values), "test")
+    assert ranking.order.tolist() == sorted(range(len(values)), key=values.__getitem__)
+
+
+def test_predictions_come_best_first_with_their_times():
+    ranking = Ranking.by_time(np.array([3.0, 1.0, 2.0]), "mine", np.array([0.1, 0.2, 0.3]))
+    chosen = Candidates.of([ATEN, SMALL, LARGE])
+    assert ranking.predictions(chosen, top=2) == [
+        Prediction(SMALL, 1.0, 0.2, "mine"),
+        Prediction(LARGE, 2.0, 0.3, "mine"),
+    ]
+
+
+def test_an_order_without_times_is_a_ranking():
+    ranking = Ranking(np.array([1]), np.full(3, np.nan), "table")
+    assert ranking.order.tolist() == [1]
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.inf, np.nan])
+def test_a_time_that_is_none_is_refused(bad):
+    with pytest.raises(InvalidValueError, match="mine: got"):
+        Ranking.by_time(np.array([1.0, bad]), "mine")
+
+
+@pytest.mark.parametrize(
+    ("order", "said"),
+    [([], "empty order"), ([0, 0], "twice"), ([3], "expected 0 to 2"), ([-1], "expected 0 to 2")],
+)
+def test_an_order_that_is_none_is_refused(order, said):
+    with pytest.raises(InvalidValueError, match=said):
+        Ranking(np.array(order, dtype=np.int64), np.ones(3), "mine")
+
+
+def test_times_for_some_only_are_refused():
+    with pytest.raises(InvalidValueError, match="for all ranked candidates, or for none"):
+        Ranking(np.array([0, 1]), np.array([1.0, np.nan]), "mine")
+
+
+def test_error_estimates_of_the_wrong_length_are_refused():
+    with pytest.raises(InvalidValueError, match="2 error estimates for 3 candidates"):
+        Ranking.by_time(np.ones(3), "mine", np.ones(2))

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from tests.samples import ATEN, LINEAR
+from tests.strategies import timings
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.timing import Prediction, Timing
+
+
+@given(timings())
+def test_a_timing_has_a_time_exactly_when_it_ran(timing):
+    assert (timing.status == "ok") == (timing.time_us is not None)
+    assert timing == timing
+    assert isinstance(hash(timing), int)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"hardware": "NVIDIA H200"}, "Timing.hardware: got 'NVIDIA H200'"),
+        ({"problem": "mm"}, "Timing.problem: got 'mm'; expected a MMShape"),
+        ({"candidate": "aten"}, "Timing.candidate: got 'aten'; expected a Candidate"),
+        ({"time_us": None}, "Timing.time_us: got None"),
+        ({"time_us": -1.0}, "Timing.time_us: got -1.0"),
+        ({"time_us": float("nan")}, "Timing.time_us: got nan"),
+        ({"time_us": 10**400}, "Timing.time_us"),
+        ({"status": "failed"}, "expected None when failed"),
+        ({"status": "slow"}, "Timing.status: got 'slow'"),
+        ({"spread": -0.5}, "Timing.spread: got -0.5"),
+        ({"spread": "wide"}, "Timing.spread: got 'wide'"),
+        ({"repeats": -1}, "Timing.repeats: got -1"),
+        ({"repeats": 2**15}, "Timing.repeats"),
+        ({"method": "a b"}, "Timing.method: got 'a b'"),
+        ({"torch": "2.13 beta"}, "Timing.torch: got '2.13 beta'"),
+        ({"triton": None}, "Timing.triton: got None"),
+    ],
+)
+def test_a_bad_field_is_refused_by_name(change, said):
+    fields = {"hardware": "nvidia-h200", "problem": LINEAR, "candidate": ATEN, "time_us": 1.0}
+    with pytest.raises(InvalidValueError) as fault:
+        Timing(**{**fields, **change})
+    assert said in str(fault.value)
+
+
+@pytest.mark.parametrize("time", [0.0, float("inf"), float("nan"), "fast", None])
+def test_a_prediction_names_a_time(time):
+    with pytest.raises(InvalidValueError, match=r"Prediction\.predicted_us"):
+        Prediction(ATEN, time)
+
+
+@pytest.mark.parametrize("sigma", [-1.0, float("nan"), "much"])
+def test_an_error_estimate_is_a_fraction(sigma):
+    with pytest.raises(InvalidValueError, match=r"Prediction\.sigma"):
+        Prediction(ATEN, 1.0, sigma)

@@ -1,0 +1,143 @@
+"""What a config needs of the chip: shared memory a block, registers a thread.
+
+Measured where a compiled kernel was looked at (`measured`), otherwise by rule. The rule for shared
+memory is Triton's: the main loop keeps so many blocks of A and B in flight, one for each stage
+where the matrix unit reads shared memory itself (wgmma on Hopper, tcgen05 on Blackwell), one less
+where operands pass through registers; the epilogue uses the same memory again, to hand the output
+over from one layout to another. It is exact where loads can be made asynchronous and the main loop
+needs more than the epilogue, and errs on the large side elsewhere: a config that is wrongly left
+out costs little, one that does not fit fails a compile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_diode.candidates.exhaustive import TMA_TEMPLATES
+from torch_diode.candidates.measured import config_keys, kernel_name, measured_kernels
+from torch_diode.candidates.offers import arch_number
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import DTYPE_BYTES, MMShape
+
+Ints = npt.NDArray[np.int32]
+
+SAFE_SHARED_MEMORY = 48 * 1024
+"""What a block may always have, on any GPU: the limit where a chip's own is not known."""
+
+_BARRIER_BYTES = 16
+_MATRIX_UNIT_ROWS = 64
+_MATRIX_UNIT_WARPS = 4
+_MOST_REGISTERS = 255
+_ALLOCATION_STEP = 8
+_FIXED_REGISTERS = 28
+_FRAGMENT_REGISTERS = 12
+_LOAD_BYTES = 16
+_ADDRESS_REGISTERS = 1.6
+
+
+@dataclass(frozen=True, eq=False)
+class Resources:
+    """By candidate; all zero for one that is no Triton config."""
+
+    shared_bytes: Ints
+    registers: Ints
+    compiles: npt.NDArray[np.bool_]
+    """False only where the compiler was seen to refuse the config."""
+    measured: npt.NDArray[np.bool_]
+
+
+def resources_of(candidates: Candidates, problem: MMShape, hardware: Hardware) -> Resources:
+    """What each candidate needs on this hardware, with this problem's dtypes and layout."""
+    shared = _shared_by_rule(candidates, problem, hardware)
+    registers = _registers_by_rule(candidates, problem, hardware)
+    compiles = np.ones(len(candidates), bool)
+    measured = np.zeros(len(candidates), bool)
+    known = measured_kernels(hardware.arch)
+    names = {kernel_name(template, problem): template for template in candidates.templates}
+    tables = [(known[name], template) for name, template in names.items() if name in known]
+    keys = config_keys(candidates) if tables else np.zeros(0, np.int64)
+    for table, template in tables:
+        found, rows = table.find(keys)
+        found &= candidates.is_template(template)
+        compiles[found] = table.shared_bytes[rows][found] >= 0
+        found &= compiles
+        shared = np.where(found, table.shared_bytes[rows], shared)
+        registers = np.where(found, table.registers[rows], registers)
+        measured |= found
+    return Resources(shared, registers, compiles, measured)
+
+
+def fits(resources: Resources, candidates: Candidates, hardware: Hardware) -> npt.NDArray[np.bool_]:
+    """Which candidates can be launched on the chip."""
+    limit = hardware.shared_memory_per_block or SAFE_SHARED_MEMORY
+    mask = resources.compiles & (resources.shared_bytes <= limit)
+    threads = candidates.fields["num_warps"] * (hardware.warp_size or 32)
+    mask &= threads <= 1024
+    if hardware.registers_per_unit:
+        mask &= resources.registers * threads <= hardware.registers_per_unit
+    return mask
+
+
+def uses_matrix_unit_on_shared(
+    candidates: Candidates, problem: MMShape, hardware: Hardware
+) -> npt.NDArray[np.bool_]:
+    """Where the matrix unit reads its operands from shared memory: Hopper and datacentre
+    Blackwell, with blocks of 64 rows or more, four warps or more, and not in full float32."""
+    major = arch_number(hardware.arch) // 10
+    if major not in (9, 10) or (problem.dtype == "float32" and not problem.tf32):
+        return np.zeros(len(candidates), bool)
+    wide = candidates.fields["block_m"] >= _MATRIX_UNIT_ROWS
+    return np.asarray(wide & (candidates.fields["num_warps"] >= _MATRIX_UNIT_WARPS))
+
+
+def _shared_by_rule(candidates: Candidates, problem: MMShape, hardware: Hardware) -> Ints:
+    f = candidates.fields
+    item = DTYPE_BYTES[problem.dtype]
+    load = (f["block_m"] + f["block_n"]) * f["block_k"] * item
+    if arch_number(hardware.arch) >= 80:
+        direct = uses_matrix_unit_on_shared(candidates, problem, hardware)
+        buffers = np.maximum(np.where(direct, f["num_stages"], f["num_stages"] - 1), 1)
+    else:
+        buffers = np.maximum(f["num_stages"], 1)
+    epilogue = f["block_m"] * f["block_n"] * DTYPE_BYTES[problem.out_dtype]
+    barriers = np.where(_has_barriers(candidates, hardware), _BARRIER_BYTES * buffers, 0)
+    return np.asarray(np.maximum(buffers * load, epilogue) + barriers, dtype=np.int32)
+
+
+def _has_barriers(candidates: Candidates, hardware: Hardware) -> npt.NDArray[np.bool_]:
+    if arch_number(hardware.arch) // 10 == 10:
+        return np.asarray(candidates.fields["block_m"] > 0)
+    return _uses_tma(candidates)
+
+
+def _uses_tma(candidates: Candidates) -> npt.NDArray[np.bool_]:
+    mask = np.zeros(len(candidates), bool)
+    for template in TMA_TEMPLATES.intersection(candidates.templates):
+        mask |= candidates.is_template(template)
+    return mask
+
+
+def _registers_by_rule(candidates: Candidates, problem: MMShape, hardware: Hardware) -> Ints:
+    """The accumulator; some registers for each address a thread loads 16 bytes from, except with
+    TMA; operand fragments where they pass through registers; and what every kernel needs.
+
+    An estimate, within a fifth of compiled kernels on Hopper for most configs: it serves to tell
+    how many blocks a unit can hold, and nothing is left out of the space because of it, since the
+    compiler never takes more than a block of that many threads can have.
+    """
+    f = candidates.fields
+    threads = np.maximum(f["num_warps"], 1) * (hardware.warp_size or 32)
+    needs = _FIXED_REGISTERS + f["block_m"] * f["block_n"] / threads
+    loads = (f["block_m"] + f["block_n"]) * f["block_k"] * DTYPE_BYTES[problem.dtype]
+    needs += np.where(
+        _uses_tma(candidates), 0.0, _ADDRESS_REGISTERS * loads / (_LOAD_BYTES * threads)
+    )
+    direct = uses_matrix_unit_on_shared(candidates, problem, hardware)
+    needs += np.where(direct, 0, _FRAGMENT_REGISTERS)
+    most = np.minimum(_MOST_REGISTERS, (hardware.registers_per_unit or 65536) // threads)
+    steps = np.ceil(np.minimum(needs, most) / _ALLOCATION_STEP) * _ALLOCATION_STEP
+    return np.where(f["block_m"] > 0, np.minimum(steps, most), 0).astype(np.int32)

@@ -1,0 +1,90 @@
+"""The candidate space: all configs of the templates on offer that the chip can run.
+
+Arrays are made once for each set of templates, kind of problem and chip, and once for each cap on
+the blocks; a call for one problem then only looks them up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from torch_diode.candidates.exhaustive import BLOCKS, exhaustive_configs
+from torch_diode.candidates.offers import can_offer, k_splits, offered_templates
+from torch_diode.candidates.resources import fits, resources_of
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+
+_VENDOR = Candidates.of([Candidate(ATEN)])
+
+
+def candidate_space(
+    problem: MMShape, hardware: Hardware, templates: Iterable[str] | None = None
+) -> Candidates:
+    """Every candidate worth considering: ATen, splits of K, then each Triton template's configs.
+
+    `templates` are those on offer where torch has been asked already; without them, what Inductor
+    has for such a problem (`offered_templates`). Of those given, one that cannot run the problem,
+    or that has no rule here, adds nothing. The arrays are shared and read-only.
+    """
+    if templates is None:
+        offered = offered_templates(problem, hardware)
+    else:
+        given = dict.fromkeys(templates)
+        offered = tuple(name for name in given if can_offer(name, problem, hardware))
+    triton = tuple(name for name in offered if name not in (ATEN, DECOMPOSE_K))
+    caps = (block_cap(problem.M), block_cap(problem.N), block_cap(problem.K))
+    rest = _capped(triton, _kind_of(problem), hardware, caps, ATEN in offered)
+    if DECOMPOSE_K not in offered:
+        return rest
+    return Candidates.concat([_split_candidates(k_splits(problem)), rest])
+
+
+def block_cap(size: int) -> int:
+    """The largest block Inductor uses for a size: the next power of two, 16 at least."""
+    return min(max(1 << (size - 1).bit_length(), BLOCKS[0]), BLOCKS[-1])
+
+
+def _kind_of(problem: MMShape) -> MMShape:
+    """The problem with its sizes forgotten: all that the static part of the space depends on."""
+    return replace(problem, M=1, N=1, K=1, B=1)
+
+
+@lru_cache(maxsize=64)
+def _feasible(template: str, kind: MMShape, hardware: Hardware) -> Candidates:
+    configs = exhaustive_configs(template, hardware.kind)
+    return configs.take(fits(resources_of(configs, kind, hardware), configs, hardware))
+
+
+@lru_cache(maxsize=256)
+def _capped(
+    triton: tuple[str, ...],
+    kind: MMShape,
+    hardware: Hardware,
+    caps: tuple[int, int, int],
+    vendor: bool,
+) -> Candidates:
+    parts = [_VENDOR] if vendor else []
+    for template in triton:
+        configs = _feasible(template, kind, hardware)
+        mask = np.ones(len(configs), bool)
+        for name, cap in zip(("block_m", "block_n", "block_k"), caps, strict=True):
+            mask &= configs.fields[name] <= cap
+        parts.append(configs.take(mask))
+    return _read_only(Candidates.concat(parts))
+
+
+@lru_cache(maxsize=64)
+def _split_candidates(splits: tuple[int, ...]) -> Candidates:
+    return _read_only(Candidates.of(Candidate(DECOMPOSE_K, split_k=split) for split in splits))
+
+
+def _read_only(candidates: Candidates) -> Candidates:
+    for values in (candidates.template, *candidates.fields.values()):
+        values.setflags(write=False)
+    return candidates

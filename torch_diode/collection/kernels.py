@@ -1,0 +1,367 @@
+"""Kernels a sweep times: compiled once per config and kind of problem, launched on any shape.
+
+A `KernelSpec` names one compiled kernel; all problems that map to the same spec share it. What
+goes into it is what a static Inductor kernel would have been compiled differently for: layout,
+dtype, EVEN_K, how the sizes divide. The template's text comes from a provider that is passed in
+(`integration.template_source.template_source`), since this room does not know Inductor.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import linecache
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from torch_diode.collection.kernel_source import (
+    CONFIG_PARAMETERS,
+    HINT_PARAMETERS,
+    UNIT_PARAMETERS,
+    SourceKey,
+    TemplateSource,
+    unit_of,
+)
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.errors import DiodeError, InvalidValueError
+from torch_diode.types.problem import DTYPE_BYTES, MMShape
+
+MM, BMM, PERSISTENT_TMA = "triton::mm", "triton::bmm", "triton::mm_persistent_tma"
+OPS_OF_TEMPLATE = {
+    MM: ("mm", "addmm"),
+    PERSISTENT_TMA: ("mm", "addmm"),
+    BMM: ("bmm", "baddbmm"),
+}
+SUPPORTED_DTYPES = ("bfloat16", "float16", "float32")
+_INT32_MAX = 2**31 - 1
+_MAX_GRID_Y = 65535
+_TMA_BYTES = 16
+
+SourceProvider = Callable[[SourceKey], TemplateSource]
+
+
+class KernelInfeasibleError(DiodeError):
+    """This candidate cannot run this problem on this chip: a fact to record, not a fault."""
+
+
+@dataclass(frozen=True, order=True)
+class KernelSpec:
+    """One compiled kernel.
+
+    `units` say how M, N and K divide (see `unit_of`), as far as it matters in this layout;
+    `hints` whether the template may promise contiguous rows of A and columns of B.
+    """
+
+    source: SourceKey
+    config: TritonGEMMConfig
+    units: tuple[int, int, int]
+    hints: tuple[bool, bool] = (False, False)
+    tf32: bool = False
+    num_sms: int = 0
+
+    @property
+    def constants(self) -> dict[str, int | bool]:
+        """The kernel's compile-time parameters, in argument order."""
+        c = self.config
+        values = (c.block_m, c.block_n, c.block_k, c.group_m, self.tf32, self.num_sms)
+        return {
+            **dict(zip(UNIT_PARAMETERS, self.units, strict=True)),
+            **dict(zip(CONFIG_PARAMETERS, values, strict=True)),
+            **dict(zip(HINT_PARAMETERS, self.hints, strict=True)),
+        }
+
+    @property
+    def options(self) -> dict[str, int]:
+        """What the compiler, not the text, is told."""
+        return {"num_warps": self.config.num_warps, "num_stages": self.config.num_stages}
+
+
+class KernelLibrary:
+    """All the kernels of a sweep, and which of them runs a candidate on a problem."""
+
+    def __init__(self, provider: SourceProvider, num_sms: int) -> None:
+        self._provider = provider
+        self._num_sms = num_sms
+        self._kernels: dict[KernelSpec, SweepKernel] = {}
+
+    def spec_for(self, problem: MMShape, candidate: Candidate) -> KernelSpec:
+        """The kernel that runs `candidate` on `problem`; raises where none can."""
+        if candidate.config is None:
+            raise InvalidValueError(
+                f"kernel: got candidate {candidate}; expected a Triton template with a config; "
+                "time vendor kernels by calling torch"
+            )
+        key = source_key(problem, candidate.template, candidate.config)
+        return specialise(self._provider(key), problem, candidate.config, self._num_sms)
+
+    def kernel_for(self, spec: KernelSpec) -> SweepKernel:
+        """The kernel itself, to launch."""
+        if spec not in self._kernels:
+            self._kernels[spec] = SweepKernel(self._provider(spec.source), spec)
+        return self._kernels[spec]
+
+    def jobs(self, specs: Iterable[KernelSpec]) -> list[tuple[TemplateSource, KernelSpec]]:
+        """What `kernel_compile.precompile_all` needs to compile `specs` in other processes."""
+        return [(self._provider(spec.source), spec) for spec in specs]
+
+
+def source_key(problem: MMShape, template: str, config: TritonGEMMConfig) -> SourceKey:
+    """Which text runs `problem`; raises where the template is not for it."""
+    _check_supported(problem, template)
+    if template == PERSISTENT_TMA:
+        _check_tma(problem)
+    return SourceKey(
+        template=template,
+        op=problem.op,
+        dtype=problem.dtype,
+        transpose_a=problem.transpose_a,
+        transpose_b=problem.transpose_b,
+        bias=problem.bias,
+        # The TMA template takes no notice of EVEN_K: one kernel instead of two.
+        even_k=template != PERSISTENT_TMA and problem.K % config.block_k == 0,
+        ones="".join(letter for letter in "mnk" if getattr(problem, letter.upper()) == 1),
+        index_bits=_index_bits(problem),
+    )
+
+
+def specialise(
+    source: TemplateSource, problem: MMShape, config: TritonGEMMConfig, num_sms: int
+) -> KernelSpec:
+    """Fold a problem into the spec of the kernel that runs it.
+
+    Only what changes the compiled code is kept, so that few kernels serve many problems: M's
+    alignment matters where A is read along M, K's where an operand is read along K (with a size
+    of one, anything may be read along anything), and a hint only where that operand is read
+    along the hinted dimension and its size is odd, since elsewhere the alignment says as much
+    (the tests compare the compiled code).
+    """
+    persistent = source.key.template == PERSISTENT_TMA
+    itemsize = DTYPE_BYTES[problem.dtype]
+    sizes = (problem.M, problem.N, problem.K)
+    m, n, k = (max(unit_of(size, itemsize), 1) for size in sizes)
+    reads_along_k = not problem.transpose_a or problem.transpose_b
+    if persistent or not (problem.transpose_a or source.key.ones):
+        m = 1
+    if persistent or not (reads_along_k or source.key.ones):
+        k = 1
+    hint_a, hint_b = source.hints_for(problem, config)
+    hint_a &= problem.transpose_a and m == 1
+    hint_b &= not problem.transpose_b and n == 1
+    return KernelSpec(
+        source=source.key,
+        config=config,
+        units=(m, n, k),
+        hints=(hint_a, hint_b),
+        tf32=problem.tf32,
+        num_sms=num_sms if persistent else 0,
+    )
+
+
+def _check_supported(problem: MMShape, template: str) -> None:
+    ops = OPS_OF_TEMPLATE.get(template, ())
+    if problem.op not in ops:
+        raise KernelInfeasibleError(
+            f"{template}: got op {problem.op}; expected {' or '.join(ops) or 'a known template'}"
+        )
+    if problem.dtype not in SUPPORTED_DTYPES or problem.out_dtype != problem.dtype:
+        raise KernelInfeasibleError(
+            f"{template}: got {problem.dtype} to {problem.out_dtype}; expected one of "
+            f"{', '.join(SUPPORTED_DTYPES)} to itself; use --method feedback"
+        )
+
+
+def _check_tma(problem: MMShape) -> None:
+    """A TMA descriptor's rows start on 16-byte boundaries."""
+    inner_a = problem.M if problem.transpose_a else problem.K
+    inner_b = problem.K if problem.transpose_b else problem.N
+    itemsize = DTYPE_BYTES[problem.dtype]
+    if inner_a * itemsize % _TMA_BYTES or inner_b * itemsize % _TMA_BYTES:
+        raise KernelInfeasibleError(
+            f"{PERSISTENT_TMA}: got {problem}; expected rows of A and B of a multiple of "
+            f"{_TMA_BYTES} bytes; leave this template out for this problem"
+        )
+
+
+def _index_bits(problem: MMShape) -> int:
+    largest = max(problem.M * problem.K, problem.K * problem.N, problem.M * problem.N)
+    return 32 if problem.B * largest <= _INT32_MAX else 64
+
+
+@functools.cache
+def jit_function(source: TemplateSource) -> Any:
+    """The Triton function of a source.
+
+    Triton reads a function's text through `inspect`, which asks `linecache`: the text is put there
+    under a name made of its digest, the same in every process, so that no file is written.
+    """
+    digest = hashlib.sha256(source.text.encode()).hexdigest()[:16]
+    filename = f"<torch-diode {source.name} {digest}>"
+    lines = source.text.splitlines(keepends=True)
+    linecache.cache[filename] = (len(source.text), None, lines, filename)
+    namespace: dict[str, Any] = {"__name__": f"{__name__}.{source.name}"}
+    exec(compile(source.text, filename, "exec"), namespace)  # noqa: S102 torch's own template
+    return namespace[source.name]
+
+
+class SweepKernel:
+    """A kernel of one spec, to be launched on every problem that maps to it."""
+
+    def __init__(self, source: TemplateSource, spec: KernelSpec) -> None:
+        self.source = source
+        self.spec = spec
+        self._function = jit_function(source)
+
+    def launch(
+        self,
+        a: torch.Tensor,
+        b: torch.Tensor,
+        out: torch.Tensor,
+        bias: torch.Tensor | None = None,
+    ) -> None:
+        """Run once, compiling first if need be. To time, `bind` first."""
+        problem = self._problem(a, b, out, bias)
+        arguments = self.arguments(problem, a, b, out, bias)
+        self._provide_scratch(a)
+        self._function[self.grid(problem)](*arguments, **self.spec.constants, **self.spec.options)
+
+    def bind(
+        self,
+        a: torch.Tensor,
+        b: torch.Tensor,
+        out: torch.Tensor,
+        bias: torch.Tensor | None = None,
+    ) -> Callable[[], None]:
+        """A call without arguments that launches, with little work on the CPU."""
+        run = self.load(a, b, out, bias)
+        problem = self._problem(a, b, out, bias)
+        arguments = (*self.arguments(problem, a, b, out, bias), *self.spec.constants.values())
+        bound: Callable[[], None] = functools.partial(run[self.grid(problem)], *arguments)
+        return bound
+
+    def load(
+        self,
+        a: torch.Tensor,
+        b: torch.Tensor,
+        out: torch.Tensor,
+        bias: torch.Tensor | None = None,
+    ) -> Any:
+        """Triton's compiled kernel, loaded on the device: it runs any problem of this spec.
+
+        The tensors are checked to make up such a problem, and a candidate that does not fit the
+        chip is found here.
+        """
+        from triton.runtime.errors import OutOfResources
+
+        problem = self._problem(a, b, out, bias)
+        self._provide_scratch(a)
+        compiled = self._function.warmup(
+            *self.arguments(problem, a, b, out, bias),
+            grid=self.grid(problem),
+            **self.spec.constants,
+            **self.spec.options,
+        )
+        try:
+            _ = compiled.run  # loads
+        except OutOfResources as error:
+            raise KernelInfeasibleError(f"{self.spec.config}: {error}") from error
+        return compiled
+
+    def grid(self, problem: MMShape) -> tuple[int, int, int]:
+        """The launch grid, as the template's own grid function has it."""
+        config = self.spec.config
+        tiles = -(-problem.M // config.block_m) * -(-problem.N // config.block_n)
+        if self.spec.source.template == PERSISTENT_TMA:
+            return min(self.spec.num_sms, tiles), 1, 1
+        if not self.spec.source.batched:
+            return tiles, 1, 1
+        z = -(-problem.B // _MAX_GRID_Y)
+        if z > 1 and not self.source.splits_batch:
+            raise KernelInfeasibleError(
+                f"{BMM}: got a batch of {problem.B}; expected at most {_MAX_GRID_Y} with this "
+                "torch release"
+            )
+        return tiles, -(-problem.B // z), z
+
+    def _problem(
+        self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, bias: torch.Tensor | None
+    ) -> MMShape:
+        """The problem these tensors make up, checked to be one this kernel is for.
+
+        A kernel given a problem of another spec computes rubbish, or faults on the device.
+        """
+        key = self.spec.source
+        *batch, m, k = a.shape
+        n = b.shape[-1]
+        problem = MMShape(
+            key.op,
+            *(m, n, k),
+            B=batch[0] if batch else 1,
+            dtype=str(a.dtype).removeprefix("torch."),
+            transpose_a=key.transpose_a,
+            transpose_b=key.transpose_b,
+            tf32=self.spec.tf32,
+            bias=key.bias,
+        )
+        lead = tuple(batch)
+        _check_tensor("A", a, (*lead, m, k), key.transpose_a, a.dtype)
+        _check_tensor("B", b, (*lead, k, n), key.transpose_b, a.dtype)
+        _check_tensor("out", out, (*lead, m, n), False, a.dtype)
+        if (bias is None) != (key.bias == "none"):
+            raise InvalidValueError(f"bias: got {bias is not None}; expected {key.bias} for {key}")
+        if bias is not None:
+            shape = (n,) if key.bias == "vector" else (*lead, m, n)
+            _check_tensor("bias", bias, shape, False, a.dtype)
+        spec = None
+        if source_key(problem, key.template, self.spec.config) == key:
+            spec = specialise(self.source, problem, self.spec.config, self.spec.num_sms)
+        if spec != self.spec:
+            raise InvalidValueError(
+                f"kernel: got problem {problem}; expected one that maps to {self.spec}; "
+                "ask KernelLibrary.spec_for"
+            )
+        return problem
+
+    def arguments(
+        self,
+        problem: MMShape,
+        a: torch.Tensor,
+        b: torch.Tensor,
+        out: torch.Tensor,
+        bias: torch.Tensor | None,
+    ) -> tuple[Any, ...]:
+        """The run-time arguments: tensors, then sizes in units. Not checked: see `load`."""
+        tensors = (a, b, out) if bias is None else (bias, a, b, out)
+        sizes = (problem.M, problem.N, problem.K)
+        units = [size // unit for size, unit in zip(sizes, self.spec.units, strict=True)]
+        return (*tensors, *units, problem.B) if self.spec.source.batched else (*tensors, *units)
+
+    def _provide_scratch(self, like: torch.Tensor) -> None:
+        """Device-made TMA descriptors live in memory that Triton asks the caller for."""
+        if self.spec.source.template != PERSISTENT_TMA:
+            return
+        import triton
+
+        device = like.device
+        triton.set_allocator(
+            lambda size, alignment, stream: torch.empty(size, device=device, dtype=torch.int8)
+        )
+
+
+def _check_tensor(
+    name: str, tensor: torch.Tensor, shape: tuple[int, ...], transposed: bool, dtype: torch.dtype
+) -> None:
+    """Tightly packed, aligned, of the shape and dtype the kernel was made for."""
+    packed = tensor.mT if transposed else tensor
+    if tuple(tensor.shape) != shape or tensor.dtype != dtype or not packed.is_contiguous():
+        form = "the transpose of a contiguous tensor" if transposed else "a contiguous tensor"
+        raise InvalidValueError(
+            f"{name}: got shape {tuple(tensor.shape)}, strides {tensor.stride()}, {tensor.dtype}; "
+            f"expected {form}, {shape}, {dtype}"
+        )
+    if tensor.data_ptr() % _TMA_BYTES:
+        raise InvalidValueError(
+            f"{name}: got an address not on {_TMA_BYTES} bytes; expected an aligned one; clone it"
+        )

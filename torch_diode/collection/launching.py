@@ -1,0 +1,80 @@
+"""From a candidate and a problem's tensors to a bare launch, as cheaply as it can be had.
+
+A sweep makes hundreds of thousands of these, and while the CPU makes one the GPU waits. Kernels
+are found by the little of a problem that they depend on, and loaded once.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+
+from torch_diode.collection.kernel_source import unit_of
+from torch_diode.collection.kernels import KernelLibrary, KernelSpec, SweepKernel
+from torch_diode.collection.operands import Operands
+from torch_diode.collection.timer import Launch
+from torch_diode.types.candidate import Candidate
+from torch_diode.types.problem import DTYPE_BYTES, MMShape
+
+
+class Launcher:
+    """Finds, loads and binds the kernels of a library."""
+
+    def __init__(self, library: KernelLibrary) -> None:
+        self._library = library
+        self._specs: dict[tuple[Any, ...], KernelSpec] = {}
+        self._loaded: dict[KernelSpec, tuple[SweepKernel, Any]] = {}
+
+    def spec_for(self, problem: MMShape, candidate: Candidate) -> KernelSpec:
+        """The kernel that runs a candidate on a problem, remembered by what it depends on."""
+        assert candidate.config is not None
+        kind = _kind(problem)
+        if kind is None:
+            return self._library.spec_for(problem, candidate)
+        key = (kind, candidate, problem.K % candidate.config.block_k == 0)
+        spec = self._specs.get(key)
+        if spec is None:
+            spec = self._specs[key] = self._library.spec_for(problem, candidate)
+        return spec
+
+    def bind(self, spec: KernelSpec, tensors: Operands) -> Launch:
+        """A call that launches the kernel on these tensors and does nothing else."""
+        found = self._loaded.get(spec)
+        if found is None:
+            found = self._loaded[spec] = self._load(spec, tensors)
+        kernel, compiled = found
+        grid = kernel.grid(tensors.problem)
+        stream = torch.cuda.current_stream(tensors.a.device).cuda_stream
+        arguments = kernel.arguments(
+            tensors.problem, tensors.a, tensors.b, tensors.out, tensors.bias
+        )
+        return functools.partial(
+            compiled.run,
+            *grid,
+            stream,
+            compiled.function,
+            compiled.packed_metadata,
+            None,
+            None,
+            None,
+            *arguments,
+            *spec.constants.values(),
+        )
+
+    def _load(self, spec: KernelSpec, tensors: Operands) -> tuple[SweepKernel, Any]:
+        kernel = self._library.kernel_for(spec)
+        return kernel, kernel.load(tensors.a, tensors.b, tensors.out, tensors.bias)
+
+
+def _kind(problem: MMShape) -> tuple[Any, ...] | None:
+    """All of a problem that a kernel's spec depends on, bar EVEN_K; None where the template may
+    also look at the sizes themselves."""
+    itemsize = DTYPE_BYTES[problem.dtype]
+    units = tuple(unit_of(size, itemsize) for size in (problem.M, problem.N, problem.K))
+    if (problem.transpose_a and units[0] == 1) or (not problem.transpose_b and units[1] == 1):
+        return None
+    largest = problem.B * max(problem.M * problem.K, problem.K * problem.N, problem.M * problem.N)
+    layout, kinds = problem.layout, (problem.op, problem.dtype, problem.bias, problem.tf32)
+    return (*kinds, layout, units, largest > 2**31 - 1)

@@ -1,0 +1,67 @@
+"""A problem's tensors, and the vendor's kernel for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.problem import BATCHED, DTYPE_BYTES, MMShape
+
+
+@dataclass(frozen=True)
+class Operands:
+    """Inputs with random values, in the problem's layout, and room for the output."""
+
+    problem: MMShape
+    a: torch.Tensor
+    b: torch.Tensor
+    out: torch.Tensor
+    bias: torch.Tensor | None
+
+    def aten(self) -> Callable[[], torch.Tensor]:
+        """The vendor's kernel, as torch's own lowering calls it."""
+        a, b, out, bias = self.a, self.b, self.out, self.bias
+        if self.problem.op == "mm":
+            return lambda: torch.mm(a, b, out=out)
+        if self.problem.op == "bmm":
+            return lambda: torch.bmm(a, b, out=out)
+        assert bias is not None
+        if self.problem.op == "addmm":
+            return lambda: torch.addmm(bias, a, b, out=out)
+        return lambda: torch.baddbmm(bias, a, b, out=out)
+
+
+def bytes_needed(problem: MMShape) -> int:
+    """Device memory a problem's tensors take, a copy of the output for checking included."""
+    return problem.bytes_moved + problem.B * problem.M * problem.N * DTYPE_BYTES[problem.out_dtype]
+
+
+def operands(problem: MMShape, device: torch.device, generator: torch.Generator) -> Operands:
+    """Random tensors for a problem. Zeros would be faster than real data, so never zeros."""
+    if problem.out_dtype != problem.dtype:
+        raise InvalidValueError(
+            f"operands: got {problem.dtype} to {problem.out_dtype}; expected one dtype throughout"
+        )
+    dtype = getattr(torch, problem.dtype)
+    batch = (problem.B,) if problem.op in BATCHED else ()
+
+    def values(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, dtype=dtype, device=device, generator=generator)
+
+    def matrix(rows: int, columns: int, transposed: bool) -> torch.Tensor:
+        if transposed:
+            return values(*batch, columns, rows).mT
+        return values(*batch, rows, columns)
+
+    out = torch.empty(*batch, problem.M, problem.N, dtype=dtype, device=device)
+    bias = None
+    if problem.bias == "vector":
+        bias = values(problem.N)
+    elif problem.bias == "matrix":
+        bias = values(*batch, problem.M, problem.N)
+    a = matrix(problem.M, problem.K, problem.transpose_a)
+    b = matrix(problem.K, problem.N, problem.transpose_b)
+    return Operands(problem, a, b, out, bias)

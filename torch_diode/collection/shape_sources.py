@@ -1,0 +1,112 @@
+"""Where problems come from: laws that sizes are drawn by. Shape sets and traces give theirs."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from torch_diode.types import checks
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.problem import BATCHED, MMShape
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """Sizes whose natural logarithm is normal; the defaults are fitted to real workloads."""
+
+    m: tuple[float, float] = (6.5725, 2.5562)
+    n: tuple[float, float] = (5.9139, 1.6697)
+    k: tuple[float, float] = (6.2049, 2.1647)
+
+    def sizes(self, source: random.Random) -> tuple[int, int, int]:
+        """One M, N and K."""
+        m, n, k = (round(source.lognormvariate(*law)) for law in (self.m, self.n, self.k))
+        return m, n, k
+
+
+@dataclass(frozen=True)
+class LogUniform:
+    """Sizes spread evenly over the orders of magnitude between a least and a greatest."""
+
+    low: int = 16
+    high: int = 8192
+
+    def sizes(self, source: random.Random) -> tuple[int, int, int]:
+        """One M, N and K."""
+        span = (math.log(self.low), math.log(self.high))
+        m, n, k = (round(math.exp(source.uniform(*span))) for _ in range(3))
+        return m, n, k
+
+
+@dataclass(frozen=True)
+class ShapeSource:
+    """Problems drawn by a law, within limits, each once.
+
+    `multiple` rounds sizes to a multiple (1 leaves them, 0 takes the next power of two);
+    `square` takes one size for all three, `even` rounds odd sizes up.
+    """
+
+    law: LogNormal | LogUniform
+    ops: Sequence[str] = ("mm",)
+    dtypes: Sequence[str] = ("bfloat16",)
+    layouts: Sequence[str] = ("nn",)
+    low: int = 1
+    high: int = 65536
+    multiple: int = 1
+    square: bool = False
+    even: bool = False
+    tf32: bool = False
+    most_bytes: int = 8 << 30
+
+    def __post_init__(self) -> None:
+        checks.whole_number("shapes", "min-size", self.low, low=1)
+        checks.whole_number("shapes", "max-size", self.high, low=self.low)
+        for layout in self.layouts:
+            checks.one_of("shapes", "layout", layout, ("nn", "nt", "tn", "tt"))
+
+    def draw(self, count: int, seed: int) -> Iterator[MMShape]:
+        """`count` distinct problems; the same seed gives the same ones."""
+        source = random.Random(seed)
+        seen: set[MMShape] = set()
+        for _ in range(1000 * count):
+            if len(seen) == count:
+                return
+            problem = self._one(source)
+            if problem not in seen and problem.bytes_moved <= self.most_bytes:
+                seen.add(problem)
+                yield problem
+        if len(seen) < count:
+            raise InvalidValueError(
+                f"shapes: got {len(seen)} distinct problems within the limits; expected {count}; "
+                "widen --min-size and --max-size or ask for fewer"
+            )
+
+    def _one(self, source: random.Random) -> MMShape:
+        sizes = [self._fitted(size) for size in self.law.sizes(source)]
+        if self.square:
+            sizes = [sizes[0]] * 3
+        op, dtype = source.choice(list(self.ops)), source.choice(list(self.dtypes))
+        layout = source.choice(list(self.layouts))
+        batch = 2 ** source.randint(1, 7) if op in BATCHED else 1
+        m, n, k = sizes
+        return MMShape(
+            op,
+            m,
+            n,
+            k,
+            B=batch,
+            dtype=dtype,
+            transpose_a=layout[0] == "t",
+            transpose_b=layout[1] == "t",
+            tf32=self.tf32 and dtype == "float32",
+        )
+
+    def _fitted(self, size: int) -> int:
+        size = min(max(size, self.low), self.high)
+        if self.multiple == 0:
+            return min(1 << (size - 1).bit_length(), self.high)
+        if self.multiple > 1:
+            return max(size // self.multiple, 1) * self.multiple
+        return size + size % 2 if self.even else size

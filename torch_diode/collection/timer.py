@@ -1,0 +1,129 @@
+"""The time a kernel takes on the GPU: no launch cost in it, cold L2, and nothing else.
+
+The GPU's queue is kept ahead of the CPU: it is put to sleep, then for each repetition the L2 is
+flushed, an event recorded, the kernel launched, an event recorded. The flush takes longer than a
+launch, so the CPU stays ahead. Whether it did is checked for every sample: if the GPU had already
+reached the first event by the time the launch returned, the wait for the CPU may be inside the
+measurement, and the sample is thrown away.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+Launch = Callable[[], Any]
+Samples = npt.NDArray[np.float64]
+
+_SLEEP_CYCLES = 2_000_000
+"""About a millisecond: the head start the CPU gets before each round."""
+_MOST_IN_FLIGHT = 300
+"""Kernels queued before the host waits; the driver's own queue holds about a thousand launches."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one kernel took: the median of its samples, how they spread, and how many there were."""
+
+    time_us: float
+    spread: float
+    repeats: int
+
+
+@dataclass
+class Timer:
+    """Times kernels of one device, many at a time.
+
+    `stalled` counts samples thrown away because the CPU fell behind.
+    """
+
+    device: torch.device
+    flush_bytes: int
+    seed: int = 0
+    stalled: int = 0
+    sampled: int = 0
+
+    def __post_init__(self) -> None:
+        self._flush = torch.empty(self.flush_bytes // 4, dtype=torch.int32, device=self.device)
+        self._events = [
+            (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
+            for _ in range(_MOST_IN_FLIGHT)
+        ]
+        self._random = random.Random(self.seed)
+
+    def measure(
+        self, launches: Sequence[Launch], close: float = 1.5, repeats: int = 5
+    ) -> list[Measured]:
+        """Every kernel once, then those within `close` of the fastest `repeats` times more.
+
+        The repetitions of one kernel are spread over the whole measurement, in a new order each
+        round, so that a drifting clock or a warm neighbour reaches all of them alike.
+        """
+        samples: list[list[float]] = [[] for _ in launches]
+        everyone = list(range(len(launches)))
+        self._rounds(launches, everyone, 1, samples)
+        fastest = min(s[0] for s in samples)
+        near = [i for i in everyone if samples[i][0] <= close * fastest]
+        self._rounds(launches, near, repeats, samples)
+        return [summarise(s) for s in samples]
+
+    def repeat(self, launches: Sequence[Launch], repeats: int) -> list[list[float]]:
+        """All samples of every kernel, interleaved."""
+        samples: list[list[float]] = [[] for _ in launches]
+        self._rounds(launches, list(range(len(launches))), repeats, samples)
+        return samples
+
+    def _rounds(
+        self,
+        launches: Sequence[Launch],
+        members: Sequence[int],
+        repeats: int,
+        samples: list[list[float]],
+    ) -> None:
+        for _ in range(repeats):
+            order = list(members)
+            self._random.shuffle(order)
+            for start in range(0, len(order), _MOST_IN_FLIGHT):
+                self._batch(launches, order[start : start + _MOST_IN_FLIGHT], samples)
+
+    def _batch(
+        self, launches: Sequence[Launch], batch: Sequence[int], samples: list[list[float]]
+    ) -> None:
+        """One sample of each; those the CPU was late for are taken again."""
+        todo = list(batch)
+        while todo:
+            times, clean = self._sample([launches[i] for i in todo])
+            self.sampled += len(todo)
+            self.stalled += sum(not ok for ok in clean)
+            for index, time, ok in zip(todo, times, clean, strict=True):
+                if ok:
+                    samples[index].append(time)
+            todo = [index for index, ok in zip(todo, clean, strict=True) if not ok]
+
+    def _sample(self, launches: Sequence[Launch]) -> tuple[list[float], list[bool]]:
+        flush, clean = self._flush, []
+        pairs = self._events[: len(launches)]
+        torch.cuda._sleep(_SLEEP_CYCLES)
+        for launch, (start, end) in zip(launches, pairs, strict=True):
+            flush.zero_()
+            start.record()
+            launch()
+            end.record()
+            clean.append(not start.query())
+        torch.cuda.synchronize(self.device)
+        return [start.elapsed_time(end) * 1000 for start, end in pairs], clean
+
+
+def summarise(samples: Sequence[float]) -> Measured:
+    """Median, and half the interquartile range over it; the first, single look at a kernel counts
+    only where there is no other, since it may have paid for loading the kernel."""
+    taken = np.asarray(samples[1:] if len(samples) > 2 else samples)
+    low, middle, high = np.quantile(taken, (0.25, 0.5, 0.75))
+    spread = float((high - low) / 2 / middle) if len(taken) > 2 else 0.0
+    return Measured(round(float(middle), 3), round(spread, 4), len(taken))

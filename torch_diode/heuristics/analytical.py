@@ -1,0 +1,168 @@
+"""The heuristic that needs no training: a model of tiles on units.
+
+It serves any GPU whose properties are known, as the last in a chain, and as the baseline that a
+trained model has to beat. It knows nothing of what compilers and libraries really do, so its order
+is rough, and its times are rougher.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_diode.candidates.offers import tma_aligned
+from torch_diode.candidates.resources import resources_of, uses_matrix_unit_on_shared
+from torch_diode.heuristics.base import Heuristic, digest
+from torch_diode.heuristics.ordering import rank_by_time
+from torch_diode.heuristics.tile_model import Constants, Floats, Tiles, peak_tflops, tile_times_us
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import DTYPE_BYTES, MMShape
+from torch_diode.types.ranking import Ranking
+
+_VERSION = "1"
+_ASSUMED_ERROR = 0.3
+"""Not measured: what such models are reported to be off by."""
+_VENDOR_TILES = ((64, 64), (64, 128), (128, 64), (128, 128), (64, 256), (128, 256), (256, 128))
+_VENDOR_BLOCK_BYTES = 128
+_VENDOR_SPLITS = (1, 2, 4, 8, 16)
+_VENDOR_LEAST_K = 128
+_UNALIGNED_STAGES = 2
+"""Loads of rows that start anywhere cannot be made asynchronous."""
+_MOST_RESIDENT = 16
+_RESERVED_SHARED = 1024
+_FLOAT32_BYTES = 4
+
+
+class AnalyticalHeuristic(Heuristic):
+    """Orders ATen, splits of K and Triton configs by modelled time. Abstains on hardware whose
+    units, bandwidth or rate in the problem's dtype are not known, and on templates it has no
+    model of."""
+
+    def __init__(self, constants: Constants | None = None, name: str = "analytical") -> None:
+        self.constants = constants or Constants()
+        self.name = name
+
+    def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
+        """All candidates by modelled time."""
+        if self.why_abstained(problem, candidates, hardware):
+            return None
+        times = self.predict_us(problem, candidates, hardware)
+        error = np.full(len(candidates), _ASSUMED_ERROR)
+        return rank_by_time(times, candidates, self.name, error)
+
+    def predict_us(
+        self, problem: MMShape, candidates: Candidates, hardware: Hardware
+    ) -> npt.NDArray[np.float64]:
+        """Modelled microseconds, in the candidates' order."""
+        tiles = _tiles_of(candidates, problem, hardware)
+        times = tile_times_us(problem, tiles, hardware, self.constants)
+        vendor = candidates.is_template(ATEN)
+        if vendor.any():
+            times[vendor] = self._vendor_us(problem, np.ones(1), hardware)
+        splits = candidates.is_template(DECOMPOSE_K)
+        if splits.any():
+            parts = candidates.fields["split_k"][splits].astype(np.float64)
+            times[splits] = self._vendor_us(problem, parts, hardware)
+            times[splits] += self.constants.launch_us + self._sum_us(problem, parts, hardware)
+        return times
+
+    def _vendor_us(self, problem: MMShape, parts: Floats, hardware: Hardware) -> Floats:
+        """The library, for each number of parts K comes in, as the best of a few well-built
+        tiles; it splits K further where tiles are too few."""
+        c = self.constants
+        tiles, further = _vendor_tiles(DTYPE_BYTES[problem.dtype])
+        rows = np.repeat(parts, len(further))
+        tiles = _tiled(tiles, len(parts))
+        further = np.tile(further, len(parts))
+        times = tile_times_us(problem, tiles, hardware, c, rows * further, c.vendor_gain)
+        times += self._sum_us(problem, np.where(further > 1, rows * further, 0.0), hardware)
+        times[(further > 1) & (rows * further * _VENDOR_LEAST_K > problem.K)] = np.inf
+        best = times.reshape(len(parts), -1).min(axis=1)
+        slowdown = 1.0 if tma_aligned(problem) else c.unaligned_vendor
+        return np.asarray(c.vendor_launch_us + best * slowdown)
+
+    def _sum_us(self, problem: MMShape, parts: Floats, hardware: Hardware) -> Floats:
+        """Adding up the parts: each written once and read once."""
+        passed = 2.0 * problem.B * problem.M * problem.N * _FLOAT32_BYTES * parts
+        return passed / (hardware.memory_gbps * 1e3 * self.constants.memory_efficiency)
+
+    def why_abstained(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> str:
+        """What is not known that the model needs."""
+        if not len(candidates):
+            return "there are no candidates"
+        rate = peak_tflops(problem, hardware)
+        known = {"units": hardware.units, "memory_gbps": hardware.memory_gbps, "tflops": rate}
+        missing = [name for name, value in known.items() if not value]
+        if missing:
+            return f"{hardware.name}: {', '.join(missing)} not known for {problem.dtype}"
+        others = candidates.template[candidates.fields["block_m"] == 0]
+        names = {candidates.templates[i] for i in np.unique(others)} - {ATEN, DECOMPOSE_K}
+        return f"{self.name} has no model of {', '.join(sorted(names))}" if names else ""
+
+    def fingerprint(self) -> str:
+        """The model's version and its constants."""
+        return digest("analytical", _VERSION, self.name, repr(self.constants))
+
+
+def _tiles_of(candidates: Candidates, problem: MMShape, hardware: Hardware) -> Tiles:
+    """Configs as the model sees them; where a candidate has none, a stand-in of ones."""
+    f = candidates.fields
+    needs = resources_of(candidates, problem, hardware)
+    threads = np.maximum(f["num_warps"], 1) * (hardware.warp_size or 32)
+    resident = np.full(len(candidates), _MOST_RESIDENT, dtype=np.int64)
+    for limit, used in (
+        (hardware.shared_memory_per_unit, needs.shared_bytes + _RESERVED_SHARED),
+        (hardware.registers_per_unit, needs.registers * threads),
+        (hardware.threads_per_unit, threads),
+    ):
+        if limit:
+            resident = np.minimum(resident, limit // np.maximum(used, 1))
+    stages = np.maximum(f["num_stages"], 1)
+    if not tma_aligned(problem):
+        stages = np.minimum(stages, _UNALIGNED_STAGES)
+    persistent = np.zeros(len(candidates), bool)
+    for template in candidates.templates:
+        if "persistent" in template:
+            persistent |= candidates.is_template(template)
+    return Tiles(
+        block_m=_at_least_one(f["block_m"]),
+        block_n=_at_least_one(f["block_n"]),
+        block_k=_at_least_one(f["block_k"]),
+        num_warps=_at_least_one(f["num_warps"]),
+        buffers=stages.astype(np.float64),
+        resident=_at_least_one(resident),
+        direct=uses_matrix_unit_on_shared(candidates, problem, hardware),
+        persistent=persistent,
+    )
+
+
+def _at_least_one(values: npt.NDArray[np.integer]) -> Floats:
+    return np.asarray(np.maximum(values, 1), dtype=np.float64)
+
+
+@lru_cache(maxsize=8)
+def _vendor_tiles(item: int) -> tuple[Tiles, Floats]:
+    """The library's tiles, once for each number of parts it may split K into, and that number."""
+    blocks = np.repeat(np.array(_VENDOR_TILES, dtype=np.float64), len(_VENDOR_SPLITS), axis=0)
+    count = len(blocks)
+    tiles = Tiles(
+        block_m=blocks[:, 0],
+        block_n=blocks[:, 1],
+        block_k=np.full(count, _VENDOR_BLOCK_BYTES / item),
+        num_warps=np.full(count, 8.0),
+        buffers=np.full(count, 4.0),
+        resident=np.ones(count),
+        direct=np.full(count, True),
+        persistent=np.full(count, True),
+    )
+    return tiles, np.tile(np.array(_VENDOR_SPLITS, dtype=np.float64), len(_VENDOR_TILES))
+
+
+def _tiled(tiles: Tiles, times: int) -> Tiles:
+    if times == 1:
+        return tiles
+    return Tiles(**{name: np.tile(values, times) for name, values in vars(tiles).items()})

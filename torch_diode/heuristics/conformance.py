@@ -1,0 +1,217 @@
+"""A suite that any heuristic can be run against, one's own first of all.
+
+    from torch_diode.heuristics.conformance import check_heuristic
+
+    def test_my_heuristic_conforms():
+        check_heuristic(MyHeuristic()).raise_if_failed()
+
+It asks for answers on problems of every op, dtype and layout, ordinary and odd, on the whole
+candidate space and on parts of it. Abstaining is always a valid answer; a wrong one never is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from torch_diode.candidates import candidate_space
+from torch_diode.heuristics.base import Heuristic
+from torch_diode.types.candidate import ATEN, Candidate
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.errors import DiodeError
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import BATCHED, DTYPES, OPS, MMShape
+from torch_diode.types.ranking import Ranking
+
+DEFAULT_HARDWARE = "nvidia-h200"
+_SIZES = ((1, 1, 1), (1, 4096, 4096), (17, 31, 63), (512, 512, 512), (16, 16, 65536))
+_HUGE = (1 << 20, 1 << 16, 1 << 14)
+
+
+class ConformanceError(DiodeError, AssertionError):
+    """A heuristic does not keep to the protocol."""
+
+
+@dataclass
+class ConformanceReport:
+    """What was asked, what failed, and how long answers took (reported, not judged)."""
+
+    heuristic: str
+    questions: int = 0
+    answered: int = 0
+    failures: list[str] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing failed."""
+        return not self.failures
+
+    @property
+    def median_us(self) -> float:
+        """The median time of an answer or an abstention, in microseconds."""
+        return float(np.median(self.seconds)) * 1e6 if self.seconds else 0.0
+
+    def raise_if_failed(self) -> ConformanceReport:
+        """The report itself, or an error that lists every failure."""
+        if self.failures:
+            raise ConformanceError(f"{self.heuristic} does not conform:\n  " + self._listed())
+        return self
+
+    def _listed(self) -> str:
+        return "\n  ".join(dict.fromkeys(self.failures))
+
+    def __str__(self) -> str:
+        outcome = "conforms" if self.passed else "does not conform:\n  " + self._listed()
+        return (
+            f"{self.heuristic}: answered {self.answered} of {self.questions} questions, "
+            f"median {self.median_us:.0f} us; {outcome}"
+        )
+
+
+def check_heuristic(
+    heuristic: Heuristic,
+    hardware: Hardware | None = None,
+    problems: Sequence[MMShape] | None = None,
+) -> ConformanceReport:
+    """Run the whole suite; failures are in the report, and what the heuristic raises passes on
+    only if it is no `DiodeError`."""
+    if hardware is None:
+        from torch_diode.hardware import known
+
+        hardware = known(DEFAULT_HARDWARE)
+    report = ConformanceReport(getattr(heuristic, "name", type(heuristic).__name__))
+    _check_identity(heuristic, report)
+    before = heuristic.fingerprint()
+    for problem in edge_problems() if problems is None else problems:
+        space = candidate_space(problem, hardware)
+        for candidates in _variants(space):
+            _check_answer(heuristic, problem, candidates, hardware, report)
+        _check_order_independence(heuristic, problem, space, hardware, report)
+    if heuristic.fingerprint() != before:
+        report.failures.append("fingerprint: changed although nothing but questions was asked")
+    return report
+
+
+def edge_problems() -> Iterator[MMShape]:
+    """Every op with every dtype, every layout, and sizes from one to huge."""
+    for op in OPS:
+        batch = 3 if op in BATCHED else 1
+        for dtype in DTYPES:
+            yield MMShape(op, 64, 128, 256, B=batch, dtype=dtype)
+        for layout in ("nt", "tn", "tt"):
+            a, b = (letter == "t" for letter in layout)
+            yield MMShape(op, 200, 72, 1000, B=batch, transpose_a=a, transpose_b=b)
+        for m, n, k in (*_SIZES, _HUGE):
+            yield MMShape(op, m, n, k, B=batch)
+    yield MMShape("mm", 128, 128, 128, dtype="float32", tf32=True)
+    yield MMShape("mm", 128, 128, 128, out_dtype="float32")
+    yield MMShape("addmm", 128, 128, 128, bias="matrix")
+
+
+def _check_identity(heuristic: Heuristic, report: ConformanceReport) -> None:
+    name, text = getattr(heuristic, "name", None), heuristic.fingerprint()
+    if not isinstance(name, str) or not name:
+        report.failures.append(f"name: got {name!r:.80}; expected a short text")
+    if not isinstance(text, str) or not text or " at 0x" in text:
+        report.failures.append(
+            f"fingerprint: got {text!r:.80}; expected a text without addresses in memory"
+        )
+    if text != heuristic.fingerprint():
+        report.failures.append("fingerprint: got two for one heuristic; expected the same")
+
+
+def _variants(space: Candidates) -> Iterator[Candidates]:
+    """The whole space, ATen alone, and lists of one."""
+    yield space
+    yield Candidates.of([Candidate(ATEN)])
+    if len(space) > 1:
+        yield space.take(np.array([len(space) - 1]))
+
+
+def _check_answer(
+    heuristic: Heuristic,
+    problem: MMShape,
+    candidates: Candidates,
+    hardware: Hardware,
+    report: ConformanceReport,
+) -> None:
+    where = f"{problem} with {len(candidates)} candidates"
+    copy = _copied(candidates)
+    start = time.perf_counter()
+    first = _ask(heuristic, problem, copy, hardware, where, report)
+    report.seconds.append(time.perf_counter() - start)
+    report.questions += 1
+    if not _same(copy, candidates):
+        report.failures.append(f"{where}: got its input changed; expected it left alone")
+    second = _ask(heuristic, problem, _copied(candidates), hardware, where, report)
+    if (first is None) != (second is None):
+        report.failures.append(f"{where}: answered once and abstained once; expected the same")
+    if first is None or second is None:
+        return
+    report.answered += 1
+    if not isinstance(first, Ranking):
+        report.failures.append(f"{where}: got {type(first).__name__}; expected a Ranking or None")
+    elif len(first.predicted_us) != len(candidates):
+        got = len(first.predicted_us)
+        report.failures.append(f"{where}: got {got} times; expected one for each candidate")
+    elif not _equal(first, second):
+        report.failures.append(f"{where}: got two answers to one question; expected the same")
+    elif not first.source:
+        report.failures.append(f"{where}: got no source; expected the heuristic's name")
+
+
+def _check_order_independence(
+    heuristic: Heuristic,
+    problem: MMShape,
+    space: Candidates,
+    hardware: Hardware,
+    report: ConformanceReport,
+) -> None:
+    where = f"{problem} in another order"
+    if len(space) < 2:
+        return
+    shuffled = np.random.default_rng(0).permutation(len(space))
+    winners = []
+    for rows in (np.arange(len(space)), np.arange(len(space))[::-1], shuffled):
+        candidates = space.take(rows)
+        ranking = _ask(heuristic, problem, candidates, hardware, where, report)
+        valid = isinstance(ranking, Ranking) and int(ranking.order[0]) < len(candidates)
+        winners.append(str(candidates[int(ranking.order[0])]) if ranking and valid else "")
+    if len(set(winners)) != 1:
+        listed = ", ".join(winner or "abstained" for winner in winners)
+        report.failures.append(f"{where}: got winners {listed}; expected one and the same")
+
+
+def _ask(
+    heuristic: Heuristic,
+    problem: MMShape,
+    candidates: Candidates,
+    hardware: Hardware,
+    where: str,
+    report: ConformanceReport,
+) -> Ranking | None:
+    try:
+        return heuristic.rank(problem, candidates, hardware)
+    except DiodeError as fault:
+        report.failures.append(f"{where}: raised {fault}; expected an answer or None")
+        return None
+
+
+def _copied(candidates: Candidates) -> Candidates:
+    fields = {name: values.copy() for name, values in candidates.fields.items()}
+    return Candidates(candidates.templates, candidates.template.copy(), fields)
+
+
+def _same(left: Candidates, right: Candidates) -> bool:
+    return np.array_equal(left.template, right.template) and all(
+        np.array_equal(left.fields[name], right.fields[name]) for name in left.fields
+    )
+
+
+def _equal(left: Ranking, right: Ranking) -> bool:
+    same = np.array_equal(left.order, right.order) and left.source == right.source
+    return same and np.array_equal(left.predicted_us, right.predicted_us, equal_nan=True)

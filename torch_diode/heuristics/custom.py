@@ -1,0 +1,128 @@
+"""A person's own logic as a heuristic: a function from a problem and its candidates to an order."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from torch_diode.heuristics.base import Heuristic, digest
+from torch_diode.heuristics.code_text import function_text
+from torch_diode.heuristics.table import position_of
+from torch_diode.types.candidate import Candidate
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+from torch_diode.types.ranking import Ranking
+
+DECISIONS = ("matmul",)
+Rule = Callable[[MMShape, Sequence[Candidate]], Iterable[Candidate] | None]
+
+
+class CandidateView(Sequence[Candidate]):
+    """The candidates as objects, each made when it is looked at: most rules look at few."""
+
+    def __init__(self, candidates: Candidates) -> None:
+        self.candidates = candidates
+        self._made: dict[int, Candidate] = {}
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    @overload
+    def __getitem__(self, index: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Candidate]: ...
+    def __getitem__(self, index: int | slice) -> Candidate | list[Candidate]:
+        positions = range(len(self))[index]
+        if isinstance(positions, range):
+            return [self._at(position) for position in positions]
+        return self._at(positions)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return map(self._at, range(len(self)))
+
+    def _at(self, position: int) -> Candidate:
+        if position not in self._made:
+            self._made[position] = self.candidates[position]
+        return self._made[position]
+
+    def positions(self) -> dict[int, int]:
+        """By identity, where each candidate made so far stands."""
+        return {id(candidate): position for position, candidate in self._made.items()}
+
+
+class CustomHeuristic(Heuristic):
+    """Asks a function. It may return all candidates or a few, best first; None or none of them is
+    to abstain."""
+
+    def __init__(self, fn: Rule, name: str = "") -> None:
+        if not callable(fn):
+            raise InvalidValueError(f"CustomHeuristic: got {fn!r:.80}; expected a function")
+        self.fn = fn
+        self.name = name or getattr(fn, "__name__", type(fn).__name__)
+
+    def __call__(
+        self, problem: MMShape, candidates: Sequence[Candidate]
+    ) -> Iterable[Candidate] | None:
+        """The function itself: a decorated one can still be called, and tested, as it is."""
+        return self.fn(problem, candidates)
+
+    def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
+        """The function's order, without times; what it raises passes on."""
+        if not len(candidates):
+            return None
+        view = CandidateView(candidates)
+        answer = self.fn(problem, view)
+        if answer is None:
+            return None
+        order = self._positions(answer, view)
+        if not len(order):
+            return None
+        return Ranking(order, np.full(len(candidates), np.nan), self.name)
+
+    def _positions(
+        self, answer: object, view: CandidateView
+    ) -> np.ndarray[Any, np.dtype[np.int64]]:
+        if isinstance(answer, (str, bytes, Candidate)) or not isinstance(answer, Iterable):
+            raise InvalidValueError(
+                f"{self.name}: got {answer!r:.80}; expected the candidates, best first, as a "
+                "list, or None to abstain"
+            )
+        chosen = list(answer)
+        made = view.positions()
+        order = [made.get(id(item), -1) for item in chosen]
+        for i, item in enumerate(chosen):
+            if order[i] < 0:
+                order[i] = self._search(item, view.candidates)
+        return np.array(order, dtype=np.int64)
+
+    def _search(self, item: object, candidates: Candidates) -> int:
+        """A candidate the function made itself is as good as one it was handed, if it is there."""
+        position = position_of(item, candidates) if isinstance(item, Candidate) else None
+        if position is None:
+            raise InvalidValueError(
+                f"{self.name}: got {str(item)!r:.80} in its answer; expected some of the "
+                f"{len(candidates)} candidates it was given"
+            )
+        return position
+
+    def fingerprint(self) -> str:
+        """The function's name and code, and what that depends on (`code_text`)."""
+        fn: Any = inspect.unwrap(self.fn)
+        fn = fn if hasattr(fn, "__code__") else type(fn).__call__
+        where = f"{getattr(fn, '__module__', '')}.{getattr(fn, '__qualname__', '')}"
+        version = str(getattr(self.fn, "version", ""))
+        return digest("custom", self.name, where, version, *function_text(fn))
+
+
+def heuristic(decision: str, name: str = "") -> Callable[[Rule], CustomHeuristic]:
+    """Make a heuristic of a function: `@heuristic("matmul")`."""
+    if decision not in DECISIONS:
+        raise InvalidValueError(
+            f"heuristic: got {decision!r:.80}; expected one of {', '.join(DECISIONS)}"
+        )
+    return lambda fn: CustomHeuristic(fn, name)

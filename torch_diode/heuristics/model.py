@@ -1,0 +1,64 @@
+"""A learned timing model as a heuristic."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_diode.heuristics.base import Heuristic, digest
+from torch_diode.heuristics.ordering import rank_by_time
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+from torch_diode.types.ranking import Ranking
+
+Times = npt.NDArray[np.floating]
+
+
+class TimingModel(Protocol):
+    """What a model has to offer to be used as a heuristic; the model room's wrapper does."""
+
+    def predict_us(
+        self, problem: MMShape, candidates: Candidates, hardware: Hardware
+    ) -> tuple[Times, Times | None]:
+        """Microseconds for every candidate, in their order, and the model's error estimate as a
+        fraction of each, where it has one."""
+
+    def supports(self, problem: MMShape, hardware: Hardware) -> str | None:
+        """None where the model may be asked; otherwise the reason to abstain, as a sentence."""
+
+    def fingerprint(self) -> str:
+        """Changes with the weights, the features, and anything else the times depend on."""
+
+
+class ModelHeuristic(Heuristic):
+    """Orders candidates by the times a model predicts."""
+
+    def __init__(self, model: TimingModel, name: str = "model") -> None:
+        self.model = model
+        self.name = name
+
+    def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
+        """All candidates by predicted time; None where the model does not support the problem."""
+        if not len(candidates) or self.model.supports(problem, hardware) is not None:
+            return None
+        times, sigma = self.model.predict_us(problem, candidates, hardware)
+        if np.shape(times) != (len(candidates),):
+            raise InvalidValueError(
+                f"{self.name}: got predicted times of shape {np.shape(times)}; expected one for "
+                f"each of {len(candidates)} candidates"
+            )
+        return rank_by_time(times, candidates, self.name, sigma)
+
+    def why_abstained(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> str:
+        """The model's own reason."""
+        if not len(candidates):
+            return "there are no candidates"
+        return self.model.supports(problem, hardware) or ""
+
+    def fingerprint(self) -> str:
+        """The model's, under this heuristic's name."""
+        return digest("model", self.name, self.model.fingerprint())

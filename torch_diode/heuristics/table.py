@@ -1,0 +1,118 @@
+"""A lookup table as a heuristic: what somebody measured, or settled on, for exactly a problem."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+from torch_diode.heuristics.base import Heuristic, digest
+from torch_diode.types.candidate import CONFIG_FIELDS, Candidate
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+from torch_diode.types.ranking import Ranking
+from torch_diode.types.table import Table, TableEntry
+
+_NO_CONFIG = dict.fromkeys(CONFIG_FIELDS, 0)
+_TELLING_FIELDS = ("block_m", "block_n", "block_k", "num_stages")
+
+
+class LookupTable(Heuristic):
+    """Answers for the problems it has a row for, with the row's candidates that are on offer.
+
+    `template_hashes` are those of the templates torch has now. An entry measured with another
+    version of its template is passed over when `strict`, and otherwise used with a note.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        strict: bool = False,
+        template_hashes: Mapping[str, str] | None = None,
+        name: str = "table",
+    ) -> None:
+        self.table = table
+        self.strict = strict
+        self.template_hashes = dict(template_hashes or {})
+        self.name = name
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        strict: bool = False,
+        template_hashes: Mapping[str, str] | None = None,
+    ) -> LookupTable:
+        """From a table's file."""
+        from torch_diode.files.tables import read_table
+
+        return cls(read_table(path), strict, template_hashes)
+
+    def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
+        """The row's candidates in the row's order; times where every one of them has one."""
+        entries = self.table.lookup(hardware.name, problem)
+        chosen: dict[int, TableEntry] = {}
+        for entry in entries:
+            if self.strict and self._is_stale(entry):
+                continue
+            position = position_of(entry.candidate, candidates)
+            if position is not None:
+                chosen[position] = entry
+        return self._ranking(chosen, len(candidates)) if chosen else None
+
+    def _ranking(self, chosen: dict[int, TableEntry], count: int) -> Ranking:
+        order = np.fromiter(chosen, dtype=np.int64)
+        times = np.full(count, np.nan)
+        if all(entry.time_us is not None for entry in chosen.values()):
+            times[order] = [entry.time_us for entry in chosen.values()]
+        stale = {e.candidate.template for e in chosen.values() if self._is_stale(e)}
+        note = f"template changed since: {', '.join(sorted(stale))}" if stale else ""
+        return Ranking(order, times, self.name, note=note)
+
+    def _is_stale(self, entry: TableEntry) -> bool:
+        now = self.template_hashes.get(entry.candidate.template)
+        return None not in (now, entry.template_hash) and now != entry.template_hash
+
+    def why_abstained(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> str:
+        """No row, only stale entries, or none of the row's candidates on offer."""
+        if self.rank(problem, candidates, hardware) is not None:
+            return ""
+        entries = self.table.lookup(hardware.name, problem)
+        if not entries:
+            return f"{self.name} has no row for {problem} on {hardware.name}"
+        if self.strict and all(map(self._is_stale, entries)):
+            return f"{self.name}: the templates of {problem} have changed since, and it is strict"
+        return f"{self.name}: none of its candidates for {problem} is on offer"
+
+    def fingerprint(self) -> str:
+        """The rows, the hashes they are held against, and how strictly."""
+        hashes = [f"{name}={text}" for name, text in sorted(self.template_hashes.items())]
+        return digest("table", self.name, str(self.strict), self._content, *hashes)
+
+    @cached_property
+    def _content(self) -> str:
+        rows = (
+            "|".join([hardware, problem.key, *(str(entry.to_dict()) for entry in entries)])
+            for hardware, problem, entries in self.table
+        )
+        return digest(*rows)
+
+
+def position_of(candidate: Candidate, candidates: Candidates) -> int | None:
+    """Where a candidate stands among others; None where it is not among them."""
+    if candidate.template not in candidates.templates:
+        return None
+    fields = candidates.fields
+    config = _NO_CONFIG if candidate.config is None else vars(candidate.config)
+    mask = candidates.template == candidates.templates.index(candidate.template)
+    for name in _TELLING_FIELDS:
+        mask &= fields[name] == config[name]
+    for row in np.flatnonzero(mask):
+        if fields["split_k"][row] == candidate.split_k and all(
+            fields[name][row] == config[name] for name in CONFIG_FIELDS
+        ):
+            return int(row)
+    return None

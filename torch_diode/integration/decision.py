@@ -1,0 +1,203 @@
+"""From a question of Inductor's to an answer: problem, candidates, ranking, choices."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from torch_diode.candidates import candidate_space
+from torch_diode.heuristics.base import Heuristic, digest
+from torch_diode.integration import defaults, machine, selection
+from torch_diode.integration.guard import Abstained, Guard, NotAsked
+from torch_diode.integration.problem import problem_of
+from torch_diode.integration.record import RUNNERS_UP, Decision, Record, ranked
+from torch_diode.integration.settings import Settings
+from torch_diode.types.candidate import ATEN
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.errors import DiodeError
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import OPS, MMShape
+from torch_diode.types.ranking import Ranking
+
+if TYPE_CHECKING:
+    from torch_diode.integration.question import Question
+
+
+class Decider:
+    """Answers questions with a heuristic, under some settings."""
+
+    def __init__(
+        self, settings: Settings, guard: Guard | None = None, record: Record | None = None
+    ) -> None:
+        self.settings = settings
+        self.guard = guard if guard is not None else Guard()
+        self.record = record if record is not None else Record()
+        self.notes: dict[str, None] = {}
+        self._heuristics: dict[str, Heuristic | DiodeError | None] = {}
+        self._lock = threading.Lock()
+
+    def change(self, settings: Settings) -> None:
+        """Answer under other settings from now on; default heuristics are looked for afresh."""
+        with self._lock:
+            self.settings = settings
+            self._heuristics = {}
+
+    def answer(self, question: Question) -> list[Any] | None:
+        """The choices to return to Inductor; None to return its own."""
+        return self.guard.run(lambda: self._decide(question))
+
+    def heuristic_for(self, hardware: Hardware) -> Heuristic | None:
+        """The user's heuristic, or the default one for this hardware, loaded once.
+
+        One that could not be loaded is not tried again: the same fault is raised each time.
+        """
+        if self.settings.heuristic is not None:
+            return self.settings.heuristic
+        with self._lock:
+            if hardware.name not in self._heuristics:
+                self._heuristics[hardware.name] = self._load(hardware)
+            found = self._heuristics[hardware.name]
+        if isinstance(found, DiodeError):
+            raise found
+        return found
+
+    def _load(self, hardware: Hardware) -> Heuristic | DiodeError | None:
+        try:
+            return defaults.default_heuristic(hardware, self.settings)
+        except DiodeError as fault:
+            return fault
+
+    def loaded(self) -> dict[str, str]:
+        """By hardware: the heuristic in use there, or why there is none."""
+        if self.settings.heuristic is not None:
+            return {"any hardware": self.settings.heuristic.name}
+        found = list(self._heuristics.items())
+        return {
+            name: value.name if isinstance(value, Heuristic) else str(value or defaults.NO_MODEL)
+            for name, value in found
+        }
+
+    def has_heuristic(self) -> bool:
+        """Whether any hardware asked about so far has one."""
+        return any(isinstance(value, Heuristic) for value in self._heuristics.values())
+
+    def fingerprint(self, devices: Iterable[Any]) -> str:
+        """What of torch-diode a compile for these devices depends on; empty where nothing.
+
+        Goes into torch's cache keys. With no heuristic the compile is plain torch's, and may
+        share its caches.
+        """
+        settings = self.settings
+        if settings.mode == "observe":
+            return ""
+        if settings.heuristic is not None:
+            parts = [settings.heuristic.fingerprint()]
+        else:
+            parts = self._default_fingerprints(devices)
+        return digest(settings.mode, str(settings.top), str(settings.tma), *parts) if parts else ""
+
+    def _default_fingerprints(self, devices: Iterable[Any]) -> list[str]:
+        parts = []
+        for hardware in dict.fromkeys(machine.hardware_of(device) for device in devices):
+            heuristic = self.heuristic_for(hardware)
+            if heuristic is not None:
+                parts += [hardware.name, heuristic.fingerprint()]
+        return parts
+
+    def _decide(self, question: Question) -> list[Any] | None:
+        from torch_diode.integration.answer import Answer
+
+        start = time.perf_counter_ns()
+        self._check_asked(question)
+        hardware = machine.hardware_of(question.device)
+        problem, offered, candidates = self._pose(question, hardware)
+        ranking = self._rank(problem, candidates, hardware)
+        answer = Answer(question, offered, candidates)
+        if self.settings.mode == "auto" and question.max_autotune:
+            count = selection.how_many(ranking, self.settings.top)
+            rows = selection.shortlist(ranking, candidates, count)
+            choices: list[Any] | None = answer.several(rows)
+        else:
+            winner, choices = answer.single(map(int, ranking.order))
+            rows = [winner]
+        took = (time.perf_counter_ns() - start - answer.rendering_ns) / 1000
+        if choices != []:
+            self._keep(question, problem, hardware, candidates, ranking, rows, took)
+        return choices if self.settings.mode != "observe" else None
+
+    def _check_asked(self, question: Question) -> None:
+        """Leave what is not ours to torch: other ops, other devices, other calls of a matmul.
+
+        A matmul can come in several calls. Where one candidate is to stand alone, the call with
+        ATen in it decides; where a few are to be benchmarked, those with Triton templates do,
+        while ATen keeps its own.
+        """
+        if question.op not in OPS or question.device.type not in machine.GPU_KINDS:
+            raise NotAsked
+        if not question.max_autotune:
+            asked = ATEN in question.names
+        elif self.settings.mode == "auto":
+            asked = question.has_triton
+        else:
+            asked = ATEN in question.names or question.has_triton
+        if not asked:
+            raise NotAsked
+
+    def _pose(
+        self, question: Question, hardware: Hardware
+    ) -> tuple[MMShape, dict[str, Any], Candidates]:
+        if self.heuristic_for(hardware) is None:
+            raise Abstained(f"{hardware.name}: {defaults.NO_MODEL}")
+        problem = problem_of(question.op, question.inputs)
+        offered = question.offered(self.settings.tma)
+        candidates = candidate_space(problem, hardware, tuple(offered))
+        if not any(name != ATEN for name in candidates.templates):
+            raise Abstained(f"{question.op} {problem.dtype}: only ATen is on offer")
+        return problem, offered, candidates
+
+    def _rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking:
+        heuristic = self.heuristic_for(hardware)
+        assert heuristic is not None
+        ranking = heuristic.rank(problem, candidates, hardware)
+        if ranking is None:
+            raise Abstained(f"{heuristic.name} abstained on {problem.op} {problem.dtype}")
+        selection.check_fits(ranking, candidates)
+        if ranking.note:
+            self.notes[f"{ranking.source}: {ranking.note}"] = None
+        return ranking
+
+    def _keep(
+        self,
+        question: Question,
+        problem: MMShape,
+        hardware: Hardware,
+        candidates: Candidates,
+        ranking: Ranking,
+        rows: list[int],
+        took: float,
+    ) -> None:
+        others = [int(row) for row in ranking.order[: RUNNERS_UP + 1] if row != rows[0]]
+        entries = [
+            ranked(candidates[row], float(ranking.predicted_us[row]))
+            for row in (rows[0], *others[:RUNNERS_UP])
+        ]
+        asked = "max-autotune" if question.max_autotune else "plain"
+        if self.settings.mode != "auto":
+            asked += f", {self.settings.mode}"
+        self.guard.decided()
+        self.record.add(
+            Decision(
+                problem=problem,
+                hardware=hardware.name,
+                winner=entries[0],
+                runners_up=tuple(entries[1:]),
+                source=ranking.source,
+                microseconds=took,
+                mode=asked,
+                kept=len(rows),
+                ranked=len(ranking.order),
+                note=ranking.note,
+            )
+        )

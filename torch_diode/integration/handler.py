@@ -1,0 +1,106 @@
+"""Putting our hooks before torch's choices handler: on every thread, and reversibly.
+
+Torch keeps its handler in a thread-local, made on first use. Each thread that compiles (autograd's
+for backward graphs too) has its own, and some exist before torch-diode is enabled. So nothing is
+stored there: what is changed is the slot's one reading method, which from then on answers with
+torch's handler and our hooks before it. Handlers others install, before or after, are composed
+with the same way, and undoing it is removing one attribute.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from types import ModuleType
+from typing import Any
+
+from torch_diode.integration import releases
+from torch_diode.integration.base import FAILED, ON, ChoicesIntegration
+from torch_diode.integration.guard import Guard
+from torch_diode.integration.importing import arrivals
+
+MODULE = "torch._inductor.virtualized"
+
+
+class HandlerSlot:
+    """Torch's slot for the choices handler, with hooks put before what is in it."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._integrations: list[ChoicesIntegration] = []
+        self._slot: Any = None
+        self._composed: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self._lock = threading.RLock()
+
+    def add(self, integration: ChoicesIntegration) -> None:
+        """Have an integration answer its hooks from now on, or as soon as torch has them."""
+        self._integrations.append(integration)
+        self._composed.clear()
+        if len(self._integrations) == 1:
+            arrivals.when_imported(MODULE, self._arrived)
+
+    def remove(self, integration: ChoicesIntegration) -> None:
+        """Take an integration out; with the last, the slot is as torch made it."""
+        self._integrations.remove(integration)
+        self._composed.clear()
+        if not self._integrations:
+            arrivals.forget(self._arrived)
+            if self._slot is not None:
+                del self._slot._get_handler
+                self._slot = None
+
+    @property
+    def attached(self) -> bool:
+        """Whether torch's slot has been reached yet."""
+        return self._slot is not None
+
+    def _arrived(self, virtualized: ModuleType) -> None:
+        self._guard.run(lambda: self._attach(virtualized))
+
+    def _attach(self, virtualized: ModuleType) -> None:
+        slot = releases.choices_slot(virtualized)
+        original = slot._get_handler
+
+        def get_handler(check_poisoned: bool = True) -> Any:
+            found = original(check_poisoned)
+            # Torch passes False when it saves a handler to put it back later: that has to be
+            # its own, or ours would outlive `disable`.
+            return self._before(found) if check_poisoned else found
+
+        slot._get_handler = get_handler
+        self._slot = slot
+
+    def _before(self, found: Any) -> Any:
+        known = self._composed.get(found)
+        if known is not None:
+            return known[0] or found
+        with self._lock:
+            handler = self._guard.run(lambda: self._compose(found))
+            # Nothing but None for a handler left as it is: a value must not keep its key alive.
+            self._composed[found] = (handler,)
+        return handler or found
+
+    def _compose(self, found: Any) -> Any | None:
+        mixins = []
+        for integration in self._integrations:
+            if self._answers(integration):
+                mixin = integration.mixin(found)
+                mixins += [] if mixin is None else [mixin]
+        return compose(found, mixins) if mixins else None
+
+    def _answers(self, integration: ChoicesIntegration) -> bool:
+        """Whether its interface does; tried once, at the first use of the handler, since before
+        that Inductor may be half imported."""
+        if integration.state not in (ON, FAILED):
+            reason = integration.probe()
+            integration.state = FAILED if reason else ON
+            integration.detail = reason or f"answers {', '.join(integration.hooks)}"
+        return integration.state == ON
+
+
+def compose(handler: Any, mixins: list[type]) -> Any:
+    """A handler of the given one's own class with the mixins before it, sharing its state."""
+    own = type(handler)
+    composed: Any = object.__new__(type(f"Diode{own.__name__}", (*mixins, own), {}))
+    composed.__dict__ = handler.__dict__
+    return composed

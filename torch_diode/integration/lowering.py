@@ -1,0 +1,265 @@
+"""Inductor's real CUDA lowering on a machine without that GPU, or any.
+
+Fake tensors on "cuda" are traced and lowered by Inductor itself; only the questions it asks about
+the device are answered from a `Hardware`. The generated code is the one that hardware would run;
+it cannot be run here. Tests, `explain --hardware` and the demo use it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import re
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import torch
+import torch._inductor.config as inductor_config
+from torch._dynamo import device_interface
+from torch._dynamo.source import ConstantSource
+from torch._inductor import utils as inductor_utils
+from torch._inductor.debug import DebugContext
+from torch._inductor.decomposition import select_decomp_table
+from torch._inductor.graph import GraphLowering
+from torch._inductor.runtime import hints, triton_helpers
+from torch._inductor.virtualized import V
+from torch._subclasses import fake_tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+from torch.utils import _triton as torch_triton
+
+from torch_diode.hardware import reported_names
+from torch_diode.integration import machine
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.hardware import Hardware
+
+
+@dataclass(frozen=True)
+class Dynamic:
+    """A dimension that is a symbol, with the size it has been seen at."""
+
+    name: str
+    hint: int
+
+
+@dataclass(frozen=True)
+class Input:
+    """A tensor to trace with: nothing of it exists but what it looks like."""
+
+    shape: tuple[int | Dynamic, ...]
+    dtype: torch.dtype = torch.bfloat16
+    strides: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """What Inductor made of a function."""
+
+    graph: Any
+    source: str
+
+    @property
+    def kernels(self) -> list[str]:
+        """What the generated code runs, in order: vendor calls, and Triton kernels by name."""
+        pattern = r"extern_kernels\.(\w+)\(|async_compile\.triton\('(\w+)'"
+        return [vendor or triton for vendor, triton in re.findall(pattern, self.source)]
+
+    @property
+    def configs(self) -> list[dict[str, Any]]:
+        """The configs of the matmul templates in the generated code, as Inductor notes them."""
+        found = []
+        for text in re.findall(r"'config_args': \{(.*?)\}", self.source):
+            pairs = re.findall(r"'(\w+)': ([\w.']+)", text)
+            found.append({name: int(value) for name, value in pairs if value.isdigit()})
+        return found
+
+
+@contextlib.contextmanager
+def pretend(hardware: Hardware) -> Iterator[None]:
+    """Have torch and Inductor see one CUDA device, and have it be this hardware."""
+    if hardware.kind != "cuda":
+        raise InvalidValueError(
+            f"hardware: got {hardware.name}, a {hardware.kind} chip; expected an NVIDIA chip"
+        )
+    properties = device_properties(hardware)
+    _forget_devices()
+    # As FakeTensorMode does itself where CUDA is missing: fake CUDA tensors need no driver then.
+    if hasattr(torch._C, "_ensureCUDADeviceGuardSet"):
+        torch._C._ensureCUDADeviceGuardSet()
+    try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(machine.pretending(hardware))
+            for target, name, value in _stand_ins(properties):
+                stack.enter_context(mock.patch.object(target, name, value))
+            yield
+    finally:
+        _forget_devices()
+
+
+def lower(
+    fn: Callable[..., Any],
+    inputs: Sequence[Input],
+    config: Mapping[str, Any] | None = None,
+    *,
+    generate: bool = True,
+) -> Lowered:
+    """Trace a function on fake CUDA tensors and have Inductor lower it, under its own config.
+
+    Uses whatever choices handler is installed. Only inside `pretend`, or on a machine with a GPU.
+    """
+    mode, tensors = _fake_tensors(inputs)
+    with mode:
+        traced = make_fx(
+            lambda *args: (fn(*args),),
+            decomposition_table=select_decomp_table(),
+            tracing_mode="real",
+        )(*tensors)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(inductor_config.patch(dict(config or {})))
+        graph = GraphLowering(traced, example_inputs=tensors, shape_env=mode.shape_env)
+        stack.enter_context(V.set_fake_mode(mode))
+        stack.enter_context(V.set_graph_handler(graph))
+        stack.enter_context(V.set_debug_handler(DebugContext()))
+        graph.run(*tensors)
+        return Lowered(graph, _code_of(graph) if generate else "")
+
+
+def device_properties(hardware: Hardware) -> types.SimpleNamespace:
+    """The hardware as `torch.cuda.get_device_properties` would report it."""
+    capability = re.fullmatch(r"sm_(\d+)(\d)[a-z]?", hardware.arch)
+    if capability is None:
+        raise InvalidValueError(
+            f"hardware: got {hardware.name} with architecture {hardware.arch!r}; expected sm_NN"
+        )
+    name = reported_names(hardware.name)[0]
+    return types.SimpleNamespace(
+        name=name,
+        gcnArchName=name,
+        major=int(capability[1]),
+        minor=int(capability[2]),
+        multi_processor_count=hardware.units,
+        total_memory=hardware.memory_bytes,
+        warp_size=hardware.warp_size or 32,
+        regs_per_multiprocessor=hardware.registers_per_unit,
+        max_threads_per_multi_processor=hardware.threads_per_unit,
+        max_threads_per_block=1024,
+        shared_memory_per_block=49152,
+        shared_memory_per_block_optin=hardware.shared_memory_per_block,
+        shared_memory_per_multiprocessor=hardware.shared_memory_per_unit,
+        L2_cache_size=hardware.l2_bytes,
+        clock_rate=hardware.clock_mhz * 1000,
+        memory_clock_rate=0,
+        memory_bus_width=0,
+        is_integrated=0,
+        is_multi_gpu_board=0,
+        uuid="GPU-pretended",
+        pci_bus_id=0,
+        pci_device_id=0,
+        pci_domain_id=0,
+    )
+
+
+class PretendedDriver:
+    """What Inductor and Triton ask of Triton's driver before anything is launched."""
+
+    def __init__(self, properties: types.SimpleNamespace) -> None:
+        self._properties = properties
+        self.utils = types.SimpleNamespace(get_device_properties=self._triton_properties)
+
+    def get_current_target(self) -> Any:
+        """The instruction set to compile for."""
+        from triton.backends.compiler import GPUTarget
+
+        capability = self._properties.major * 10 + self._properties.minor
+        return GPUTarget("cuda", capability, self._properties.warp_size)
+
+    def get_current_device(self) -> int:
+        """The one there is."""
+        return 0
+
+    def get_active_torch_device(self) -> torch.device:
+        """The same, as torch names it."""
+        return torch.device("cuda", 0)
+
+    def _triton_properties(self, device: int) -> dict[str, int]:
+        properties = self._properties
+        return {
+            "max_shared_mem": properties.shared_memory_per_block_optin,
+            "max_num_regs": properties.regs_per_multiprocessor,
+            "multiprocessor_count": properties.multi_processor_count,
+            "warpSize": properties.warp_size,
+            "sm_clock_rate": properties.clock_rate,
+            "mem_clock_rate": properties.memory_clock_rate,
+            "mem_bus_width": properties.memory_bus_width,
+        }
+
+
+def _stand_ins(properties: types.SimpleNamespace) -> list[tuple[Any, str, Any]]:
+    """Who asks about the device, and what to answer."""
+    from triton.runtime.driver import driver
+
+    capability = (properties.major, properties.minor)
+    found = [
+        (torch.cuda, "is_available", lambda: True),
+        (torch.cuda, "device_count", lambda: 1),
+        (torch.cuda, "current_device", lambda: 0),
+        (torch.cuda, "get_device_properties", lambda device=None: properties),
+        (torch.cuda, "get_device_capability", lambda device=None: capability),
+        # Bound when its class was made, and so apart from torch.cuda's.
+        (
+            device_interface.CudaInterface,
+            "get_device_properties",
+            staticmethod(lambda device=None: properties),
+        ),
+        (driver, "_active", PretendedDriver(properties)),
+        (triton_helpers, "set_driver_to_gpu", lambda: None),
+    ]
+    # Up to 2.11 a fake CUDA tensor makes a real one where CUDA is said to be there.
+    if hasattr(fake_tensor, "init_gpu_context"):
+        found.append((fake_tensor, "init_gpu_context", lambda device: None))
+    return found
+
+
+def _forget_devices() -> None:
+    """Drop what torch remembers about the device it saw."""
+    for holder in (torch_triton, inductor_utils, hints, hints.DeviceProperties):
+        for _, member in inspect.getmembers(holder, lambda value: hasattr(value, "cache_clear")):
+            if str(getattr(member, "__module__", "")).startswith("torch"):
+                member.cache_clear()
+    device_interface.caching_worker_device_properties.pop("cuda", None)
+
+
+def _fake_tensors(inputs: Sequence[Input]) -> tuple[FakeTensorMode, list[torch.Tensor]]:
+    env = ShapeEnv()
+    mode = FakeTensorMode(shape_env=env)
+    symbols: dict[str, Any] = {}
+
+    def size_of(dim: int | Dynamic) -> Any:
+        if isinstance(dim, int):
+            return dim
+        if dim.name not in symbols:
+            source = ConstantSource(dim.name)
+            symbol = env.create_symbol(dim.hint, source, dynamic_dim=DimDynamic.DYNAMIC)
+            symbols[dim.name] = env.create_symintnode(symbol, hint=dim.hint, source=source)
+        return symbols[dim.name]
+
+    with mode:
+        tensors = []
+        for given in inputs:
+            shape = tuple(map(size_of, given.shape))
+            if given.strides is None:
+                tensor = torch.empty(shape, device="cuda", dtype=given.dtype)
+            else:
+                tensor = torch.empty_strided(shape, given.strides, device="cuda", dtype=given.dtype)
+            tensors.append(tensor)
+    return mode, tensors
+
+
+def _code_of(graph: Any) -> str:
+    code = graph.codegen()
+    code = code[0] if isinstance(code, tuple) else code
+    return str(getattr(code, "value", code))

@@ -1,0 +1,41 @@
+"""Which hardware a torch device is: this machine's, or the one being pretended."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from torch_diode.types.hardware import Hardware
+
+GPU_KINDS = ("cuda", "xpu")
+
+_detected: dict[str, Hardware] = {}
+_pretended: list[Hardware] = []
+
+
+def hardware_of(device: Any) -> Hardware:
+    """The hardware behind a torch device, looked up once for each."""
+    if _pretended:
+        return _pretended[-1]
+    key = str(device)
+    if key not in _detected:
+        from torch_diode.hardware import detect
+
+        _detected[key] = detect(key)
+    return _detected[key]
+
+
+def seen() -> list[Hardware]:
+    """The hardware decisions have been asked for so far."""
+    return list({hardware.name: hardware for hardware in _detected.values()}.values())
+
+
+@contextlib.contextmanager
+def pretending(hardware: Hardware) -> Iterator[None]:
+    """Every device is this hardware, for the time being."""
+    _pretended.append(hardware)
+    try:
+        yield
+    finally:
+        _pretended.remove(hardware)

@@ -1,0 +1,82 @@
+"""From Inductor's kernel inputs to the problem they pose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch_diode.integration import releases
+from torch_diode.integration.guard import Abstained
+from torch_diode.types.problem import BATCHED, DTYPES, OPS, MMShape
+
+WITH_BIAS = frozenset({"addmm", "baddbmm"})
+
+
+class InexpressibleError(Abstained):
+    """The inputs pose a problem an `MMShape` cannot say; nobody has timings for it."""
+
+
+def problem_of(op: str, inputs: Any) -> MMShape:
+    """The problem behind `kernel_inputs`, symbols taken at the hints Inductor would use."""
+    if op not in OPS:
+        raise InexpressibleError(f"op {op} is none of {', '.join(OPS)}")
+    mat1, mat2 = inputs.mat1mat2()
+    size1, size2 = releases.hints(mat1.get_size()), releases.hints(mat2.get_size())
+    dims = 3 if op in BATCHED else 2
+    if len(size1) != dims or len(size2) != dims:
+        raise InexpressibleError(f"{op} of {len(size1)}-D by {len(size2)}-D operands")
+    if 0 in size1 + size2:
+        raise InexpressibleError(f"{op} with an empty operand")
+    dtype = _dtype(mat1.get_dtype())
+    if mat2.get_dtype() != mat1.get_dtype():
+        raise InexpressibleError(f"{op} of {dtype} by {_dtype(mat2.get_dtype())}")
+    return MMShape(
+        op,
+        M=size1[-2],
+        N=size2[-1],
+        K=size1[-1],
+        B=size1[0] if op in BATCHED else 1,
+        dtype=dtype,
+        out_dtype=_out_dtype(inputs, dtype),
+        transpose_a=is_transposed(size1, releases.hints(mat1.get_stride())),
+        transpose_b=is_transposed(size2, releases.hints(mat2.get_stride())),
+        tf32=dtype == "float32" and releases.tf32_allowed(),
+        bias=_bias(inputs.nodes()[0], size1[-2]) if op in WITH_BIAS else "none",
+    )
+
+
+def is_transposed(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+    """Whether a matrix lies column by column in memory; a batch may lie anywhere.
+
+    A vector lies both ways: it counts as row-major, which is what an unpadded one is.
+    """
+    rows, columns = size[-2:]
+    row_step, column_step = stride[-2:]
+    if (column_step == 1 or columns == 1) and (row_step >= columns or rows == 1):
+        return False
+    if (row_step == 1 or rows == 1) and (column_step >= rows or columns == 1):
+        return True
+    raise InexpressibleError("operand with strides of neither a row-major nor a transposed matrix")
+
+
+def _dtype(dtype: Any) -> str:
+    name = str(dtype).removeprefix("torch.")
+    if name not in DTYPES:
+        raise InexpressibleError(f"dtype {name}")
+    return name
+
+
+def _out_dtype(inputs: Any, dtype: str) -> str:
+    if not hasattr(inputs, "out_dtype"):
+        return dtype
+    return _dtype(inputs.out_dtype())
+
+
+def _bias(node: Any, rows: int) -> str:
+    """A vector if all rows of the output add the same; a buffer not yet laid out is a matrix."""
+    size = releases.hints(node.get_size())
+    if len(size) < 2 or (size[-2] == 1 and rows != 1):
+        return "vector"
+    stride = node.maybe_get_stride()
+    if stride is None:
+        return "matrix"
+    return "vector" if releases.hints(stride)[-2] == 0 else "matrix"

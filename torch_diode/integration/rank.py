@@ -1,0 +1,40 @@
+"""Ranking on request: what would run, and how fast, with no compile and no GPU needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch_diode.candidates import candidate_space
+from torch_diode.hardware import detect, known
+from torch_diode.heuristics.base import Heuristic
+from torch_diode.integration import defaults, settings
+from torch_diode.types.candidate import Candidate
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.errors import EmptySelectionError
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+from torch_diode.types.timing import Prediction
+
+
+def rank(
+    problem: MMShape,
+    candidates: Iterable[Candidate] | None = None,
+    hardware: Hardware | str | None = None,
+    heuristic: Heuristic | None = None,
+    top: int | None = None,
+) -> list[Prediction]:
+    """The candidates of a problem with predicted microseconds, best first, at most `top`.
+
+    Without candidates all that are feasible; without hardware this machine's; without a heuristic
+    the default one for the hardware. Raises where the heuristic abstains, and says why.
+    """
+    if not isinstance(hardware, Hardware):
+        hardware = detect() if hardware is None else known(hardware)
+    heuristic = heuristic or defaults.default_heuristic(hardware, settings.from_environment())
+    if heuristic is None:
+        raise EmptySelectionError(f"rank: {hardware.name}: {defaults.NO_MODEL}; give a heuristic")
+    space = candidate_space(problem, hardware) if candidates is None else Candidates.of(candidates)
+    ranking = heuristic.rank(problem, space, hardware)
+    if ranking is None:
+        raise EmptySelectionError(f"rank: {heuristic.why_abstained(problem, space, hardware)}")
+    return ranking.predictions(space, top)

@@ -1,0 +1,125 @@
+"""Every decision, kept so that it can be explained."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from torch_diode.types.candidate import Candidate
+from torch_diode.types.problem import MMShape
+
+logger = logging.getLogger("torch_diode")
+
+KEPT = 1000
+RUNNERS_UP = 3
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A candidate and the microseconds predicted for it; None where only an order was given."""
+
+    candidate: Candidate
+    predicted_us: float | None
+
+    def __str__(self) -> str:
+        if self.predicted_us is None:
+            return str(self.candidate)
+        return f"{self.candidate} ({self.predicted_us:.1f} us)"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One question of Inductor's, and what came of it."""
+
+    problem: MMShape
+    hardware: str
+    winner: Ranked
+    runners_up: tuple[Ranked, ...]
+    source: str
+    """The heuristic that decided."""
+    microseconds: float
+    """From Inductor's arguments to its choice objects' parameters, kernels not yet written."""
+    mode: str
+    """`plain` or `max-autotune`, with the setting behind it where that is not `auto`."""
+    kept: int
+    """How many candidates Inductor was given; more than one are benchmarked."""
+    ranked: int
+    note: str = ""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.problem} on {self.hardware}: {self.winner} by {self.source}, "
+            f"{self.kept} of {self.ranked} kept ({self.mode}), {self.microseconds:.0f} us"
+        )
+
+
+def ranked(candidate: Candidate, predicted_us: float) -> Ranked:
+    """With the heuristic's NaN for "no time named" turned into None."""
+    return Ranked(candidate, None if math.isnan(predicted_us) else predicted_us)
+
+
+class Decisions(list[Decision]):
+    """A list of decisions that prints as a table."""
+
+    def __str__(self) -> str:
+        if not self:
+            return "no decisions recorded"
+        head = ("problem", "winner", "us", "runner-up", "us", "decided by", "kept", "took us")
+        rows = [head, *(_cells(decision) for decision in self)]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+        lines = [
+            "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows
+        ]
+        lines.insert(1, "  ".join("-" * width for width in widths))
+        return "\n".join(line.rstrip() for line in lines)
+
+
+def _cells(decision: Decision) -> tuple[str, ...]:
+    second = decision.runners_up[0] if decision.runners_up else None
+    return (
+        str(decision.problem),
+        str(decision.winner.candidate),
+        _microseconds(decision.winner),
+        str(second.candidate) if second else "",
+        _microseconds(second) if second else "",
+        decision.source,
+        f"{decision.kept}/{decision.ranked}",
+        f"{decision.microseconds:.0f}",
+    )
+
+
+def _microseconds(entry: Ranked) -> str:
+    return "" if entry.predicted_us is None else f"{entry.predicted_us:.1f}"
+
+
+class Record:
+    """The last decisions, oldest first; bounded, so that a long-running program does not grow."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._decisions: deque[Decision] = deque(maxlen=kept)
+
+    def add(self, decision: Decision) -> None:
+        """Keep a decision, and log it at INFO."""
+        self._decisions.append(decision)
+        logger.info("%s", decision)
+
+    def extend(self, decisions: Iterable[Decision]) -> None:
+        """Keep decisions made elsewhere, without logging them again."""
+        self._decisions.extend(decisions)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._decisions.clear()
+
+    def __iter__(self) -> Iterator[Decision]:
+        return iter(list(self._decisions))
+
+    def __len__(self) -> int:
+        return len(self._decisions)
+
+    def explain(self) -> Decisions:
+        """All that is kept, as a list that prints as a table."""
+        return Decisions(self)

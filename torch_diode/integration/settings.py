@@ -1,0 +1,89 @@
+"""What a user can set, in code or through the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from torch_diode.types.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from torch_diode.heuristics.base import Heuristic
+
+MODES = ("auto", "single", "observe")
+"""`auto`: the single best in plain mode, the k best in max-autotune. `single`: the single best in
+both, so that max-autotune benchmarks no matmul. `observe`: torch decides, decisions are recorded.
+"""
+
+SWITCHES = {
+    "TORCH_DIODE": "0 turns torch-diode off",
+    "TORCH_DIODE_MODE": f"one of {', '.join(MODES)}",
+    "TORCH_DIODE_MODEL": "path of a model to use instead of the shipped ones",
+    "TORCH_DIODE_TABLE": "path of a lookup table to ask before the model",
+    "TORCH_DIODE_STRICT": "1 refuses models and table entries of another torch or triton",
+    "TORCH_DIODE_TMA": "1 offers TMA templates even where torch's config leaves them off",
+}
+_OFF = ("0", "false", "off", "no")
+_ON = ("1", "true", "on", "yes")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One set of choices by the user; `None` for the heuristic stands for the default one."""
+
+    heuristic: Heuristic | None = None
+    mode: str = "auto"
+    strict: bool = False
+    top: int = 5
+    """How many candidates max-autotune gets where the heuristic is as sure as usual."""
+    tma: bool = False
+    model: str = ""
+    table: str = ""
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise InvalidValueError(f"mode: got {self.mode!r}; expected one of {', '.join(MODES)}")
+        self._check_heuristic()
+        if self.top < 1:
+            raise InvalidValueError(f"top: got {self.top}; expected 1 or more")
+
+    def _check_heuristic(self) -> None:
+        if self.heuristic is None:
+            return
+        # numpy comes with it, and importing torch_diode alone must stay light.
+        from torch_diode.heuristics.base import Heuristic
+
+        if not isinstance(self.heuristic, Heuristic):
+            raise InvalidValueError(
+                f"heuristic: got {type(self.heuristic).__name__}; expected a Heuristic; wrap a "
+                "function in CustomHeuristic, a model in ModelHeuristic"
+            )
+
+    def changed(self, **given: Any) -> Settings:
+        """These settings with those given in place; what is None was not given."""
+        return replace(self, **{name: value for name, value in given.items() if value is not None})
+
+
+def switched_off(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether TORCH_DIODE=0 asks for plain torch."""
+    return environment.get("TORCH_DIODE", "").strip().lower() in _OFF
+
+
+def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
+    """The settings the TORCH_DIODE_* switches ask for."""
+
+    def is_on(name: str) -> bool:
+        text = environment.get(name, "").strip().lower()
+        if text and text not in _ON + _OFF:
+            raise InvalidValueError(f"{name}: got {text!r}; expected 1 or 0")
+        return text in _ON
+
+    return Settings(
+        mode=environment.get("TORCH_DIODE_MODE", "").strip().lower() or "auto",
+        strict=is_on("TORCH_DIODE_STRICT"),
+        tma=is_on("TORCH_DIODE_TMA"),
+        model=environment.get("TORCH_DIODE_MODEL", ""),
+        table=environment.get("TORCH_DIODE_TABLE", ""),
+    )
