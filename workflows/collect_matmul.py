@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import random
 import time
@@ -158,7 +159,7 @@ def make_group(
         space = candidate_space(shape, hardware)
         keep = [c for c in space if c.template == "aten" or c in configs]
         tasks.append((shape, Candidates.of(keep)))
-    return Group(stratum.name, tuple(tasks))
+    return Group.of(stratum.name, tasks, KernelLibrary(template_source, hardware.units))
 
 
 def main() -> None:
@@ -182,10 +183,12 @@ def main() -> None:
     deadline = start + 60 * given.minutes
     hardware = known(given.hardware)
     chosen = strata()[given.first : given.first + given.count]
-    groups = [
-        make_group(s, hardware, given.problems, given.configs, given.seed + i)
+    plans = [
+        (s, hardware, given.problems, given.configs, given.seed + i)
         for i, s in enumerate(chosen, given.first)
     ]
+    with multiprocessing.get_context("fork").Pool(given.processes) as pool:
+        groups = pool.starmap(make_group, plans, chunksize=1)
     import triton
 
     releases = {"torch": torch.__version__.partition("+")[0], "triton": triton.__version__}
@@ -195,7 +198,7 @@ def main() -> None:
     if given.plan:
         for group in groups:
             timings = sum(len(c) for _, c in group.tasks)
-            print(f"{group.name:34} {len(campaign.specs(group)):6} kernels {timings:8} timings")
+            print(f"{group.name:34} {len(group.specs):6} kernels {timings:8} timings")
         return
     reports: list[GroupReport] = []
 

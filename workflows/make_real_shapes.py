@@ -8,8 +8,9 @@ problems. Nothing is random: the same tables give the same file. How to read wha
 - a linear layer is `x @ w.T` with a row-major `w` (layout nt), addmm if it has a bias;
 - its backward is dX = dY @ W (nn) and dW = dY.T @ X (tn);
 - GPT-2 as published keeps its weights the other way round (`Conv1D`): nn forward, nt for dX;
-- attention is two batched products, Q @ K.T (nt) and P @ V (nn), over batch times heads; where the
-  implementation adds a mask or ALiBi in the same call, the first of them is a baddbmm;
+- attention is two batched products, Q @ K.T (nt) and P @ V (nn), over batch times heads; a mask, a
+  position bias or ALiBi added to the scores makes a baddbmm of the first (BLOOM, GPT-NeoX, Megatron
+  and diffusers call it so; elsewhere it is what the addition folds into);
 - `count` says how many layers of these models, each kind of layer once a setting, pose a problem.
 
     python workflows/make_real_shapes.py --output diode_datasets/shapes/real_models.json
@@ -70,51 +71,42 @@ class Decoder(NamedTuple):
 
 
 DECODERS = (
-    Decoder("Llama-3-8B", 4096, 14336, 32, 8, 128, 128256, (1, 16, 64, 256), (512, 2048, 8192)),
-    Decoder("Llama-3-8B", 4096, 14336, 32, 8, 128, 128256, (8, 128), (1000,), fused=True),
-    Decoder("Mistral-7B", 4096, 14336, 32, 8, 128, 32000, (4, 16, 32), (2048,)),
-    Decoder("Llama-2-7B", 4096, 11008, 32, 32, 128, 32000, (1, 32), (128, 4096), precision=FP16),
-    Decoder("Llama-2-13B", 5120, 13824, 40, 40, 128, 32000, (2,), (256,), precision=FP16),
+    Decoder("Llama-3-8B", 4096, 14336, 32, 8, 128, 128256, (1, 16, 256), (512, 2048, 8192)),
+    Decoder("Llama-3-8B", 4096, 14336, 32, 8, 128, 128256, (64,), (1000,), fused=True),
+    Decoder("Mistral-7B", 4096, 14336, 32, 8, 128, 32000, (4, 16), (2048,)),
+    Decoder("Llama-2-7B", 4096, 11008, 32, 32, 128, 32000, (32,), (128,), precision=FP16),
+    Decoder("Llama-2-13B", 5120, 13824, 40, 40, 128, 32000, (2,), precision=FP16),
     Decoder("Llama-3-70B", 8192, 28672, 64, 8, 128, 128256, (1, 64), (2048,), True, shards=8),
-    Decoder("Llama-3-70B", 8192, 28672, 64, 8, 128, 128256, (4,), (512,), True, shards=2),
-    Decoder("Llama-2-70B", 8192, 28672, 64, 8, 128, 32000, (16,), (128,)),
-    Decoder("Llama-3.2-1B", 2048, 8192, 32, 8, 64, 128256, (1, 32), (512,)),
+    Decoder("Llama-3-70B", 8192, 28672, 64, 8, 128, 128256, (4,), fused=True, shards=2),
+    Decoder("Llama-2-70B", 8192, 28672, 64, 8, 128, 32000, (16,)),
+    Decoder("Llama-3.2-1B", 2048, 8192, 32, 8, 64, 128256, (1,), (512,)),
     Decoder("Llama-3.2-3B", 3072, 8192, 24, 8, 128, 128256, (8,), (1536,)),
     Decoder("TinyLlama-1.1B", 2048, 5632, 32, 4, 64, 32000, (2,), (2048,), precision=FP16),
     Decoder("Mistral-Nemo-12B", 5120, 14336, 32, 8, 128, 131072, (16,), (640,), True),
-    Decoder("Qwen2.5-0.5B", 896, 4864, 14, 2, 64, 151936, (1, 64), (1024,), bias="qkv"),
-    Decoder("Qwen2.5-1.5B", 1536, 8960, 12, 2, 128, 151936, (4, 128), (333,), bias="qkv"),
-    Decoder("Qwen2.5-3B", 2048, 11008, 16, 2, 128, 151936, (16,), (3000,), bias="qkv"),
+    Decoder("Qwen2.5-0.5B", 896, 4864, 14, 2, 64, 151936, (64,), (1024,), bias="qkv"),
+    Decoder("Qwen2.5-1.5B", 1536, 8960, 12, 2, 128, 151936, (4,), (333,), bias="qkv"),
+    Decoder("Qwen2.5-3B", 2048, 11008, 16, 2, 128, 151936, (), (3000,), bias="qkv"),
     Decoder("Qwen2.5-7B", 3584, 18944, 28, 4, 128, 152064, (1, 256), (4096,), True, bias="qkv"),
-    Decoder("Qwen2.5-14B", 5120, 13824, 40, 8, 128, 152064, (8,), (768,), bias="qkv"),
+    Decoder("Qwen2.5-14B", 5120, 13824, 40, 8, 128, 152064, (8,), bias="qkv"),
     Decoder("Qwen2.5-72B", 8192, 29568, 64, 8, 128, 152064, (32,), (1024,), True, True, "qkv", 4),
-    Decoder("Qwen3-0.6B", 1024, 3072, 16, 8, 128, 151936, (1, 16), (77,)),
-    Decoder("Qwen3-1.7B", 2048, 6144, 16, 8, 128, 151936, (48,), (1200,), True),
-    Decoder("Qwen3-4B", 2560, 9728, 32, 8, 128, 151936, (2, 96), (384,)),
+    Decoder("Qwen3-0.6B", 1024, 3072, 16, 8, 128, 151936, (1,), (77,)),
+    Decoder("Qwen3-1.7B", 2048, 6144, 16, 8, 128, 151936, (), (1200,), True),
+    Decoder("Qwen3-4B", 2560, 9728, 32, 8, 128, 151936, (96,), (384,)),
     Decoder("Qwen3-8B", 4096, 12288, 32, 8, 128, 151936, (24,), (6144,), True),
-    Decoder("Qwen3-32B", 5120, 25600, 64, 8, 128, 151936, (12,), (300,), True, shards=2),
+    Decoder("Qwen3-32B", 5120, 25600, 64, 8, 128, 151936, (12,), (), True, shards=2),
     Decoder("Gemma-2-2B", 2304, 9216, 8, 4, 256, 256000, (1,), (2048,)),
-    Decoder("Gemma-2-9B", 3584, 14336, 16, 8, 256, 256000, (8,), (512,)),
-    Decoder("Gemma-3-1B", 1152, 6912, 4, 1, 256, 262144, (1, 32), (900,)),
+    Decoder("Gemma-2-9B", 3584, 14336, 16, 8, 256, 256000, (8,)),
+    Decoder("Gemma-3-1B", 1152, 6912, 4, 1, 256, 262144, (32,), (900,)),
     Decoder("Gemma-3-27B", 5376, 21504, 32, 16, 128, 262208, (16,), (1024,), True, shards=2),
-    Decoder("Phi-3-mini", 3072, 8192, 32, 32, 96, 32064, (1, 64), (2048,), True),
-    Decoder("Phi-3-medium", 5120, 17920, 40, 10, 128, 32064, (4,), (512,), True),
-    Decoder("Falcon-7B", 4544, 18176, 71, 1, 64, 65024, (1, 8), (2048,), True, gated=False),
-    Decoder("MPT-7B", 4096, 16384, 32, 32, 128, 50432, (2,), (1024,), True, gated=False),
-    Decoder("SmolLM2-135M", 576, 1536, 9, 3, 64, 49152, (1, 16), (200,)),
-    Decoder("BLOOM-560M", 1024, 4096, 16, 16, 64, 250880, (4,), (512,), True, False, "all"),
-    Decoder(
-        *("BLOOM-7B1", 4096, 16384, 32, 32, 128, 250880, (1, 32), (256,), True, False, "all"),
-        precision=FP16,
-    ),
-    Decoder(
-        *("OPT-1.3B", 2048, 8192, 32, 32, 64, 50272, (16,), (1024,), False, False, "all"),
-        precision=FP16,
-    ),
-    Decoder(
-        *("Pythia-1.4B", 2048, 8192, 16, 16, 128, 50304, (64,), (2048,), True, False, "all"),
-        precision=FP16,
-    ),
+    Decoder("Phi-3-mini", 3072, 8192, 32, 32, 96, 32064, (64,), (2048,), True),
+    Decoder("Phi-3-medium", 5120, 17920, 40, 10, 128, 32064, (4,), (), True),
+    Decoder("Falcon-7B", 4544, 18176, 71, 1, 64, 65024, (8,), (2048,), True, gated=False),
+    Decoder("MPT-7B", 4096, 16384, 32, 32, 128, 50432, (), (1024,), True, gated=False),
+    Decoder("SmolLM2-135M", 576, 1536, 9, 3, 64, 49152, (16,), (200,)),
+    Decoder("BLOOM-560M", 1024, 4096, 16, 16, 64, 250880, (), (512,), True, False, "all"),
+    Decoder("BLOOM-7B1", 4096, 16384, 32, 32, 128, 250880, (1,), (), True, False, "all", 1, FP16),
+    Decoder("OPT-1.3B", 2048, 8192, 32, 32, 64, 50272, (16,), (), False, False, "all", 1, FP16),
+    Decoder("Pythia-1.4B", 2048, 8192, 16, 16, 128, 50304, (64,), (), True, False, "all", 1, FP16),
 )
 
 
@@ -133,15 +125,15 @@ class Mixture(NamedTuple):
 
 
 MIXTURES = (
-    Mixture("Mixtral-8x7B", 4096, 14336, 8, 2, 0, (16, 64, 512, 4096), (16, 128)),
-    Mixture("Mixtral-8x22B", 6144, 16384, 8, 2, 0, (32, 1024)),
+    Mixture("Mixtral-8x7B", 4096, 14336, 8, 2, 0, (16, 512, 4096), (16, 128)),
+    Mixture("Mixtral-8x22B", 6144, 16384, 8, 2, 0, (32,)),
     Mixture("OLMoE-1B-7B", 2048, 1024, 64, 8, 0, (64, 4096), (32, 512)),
-    Mixture("Qwen1.5-MoE-A2.7B", 2048, 1408, 60, 4, 5632, (120, 3840), (8,)),
-    Mixture("Qwen3-30B-A3B", 2048, 768, 128, 8, 0, (128, 2048, 8192), (4, 64)),
-    Mixture("Qwen3-235B-A22B", 4096, 1536, 128, 8, 0, (256, 4096)),
-    Mixture("Phi-3.5-MoE", 4096, 6400, 16, 2, 0, (64, 2048), (256,)),
+    Mixture("Qwen1.5-MoE-A2.7B", 2048, 1408, 60, 4, 5632, (120,), (8,)),
+    Mixture("Qwen3-30B-A3B", 2048, 768, 128, 8, 0, (128, 8192), (4, 64)),
+    Mixture("Qwen3-235B-A22B", 4096, 1536, 128, 8, 0, (256,)),
+    Mixture("Phi-3.5-MoE", 4096, 6400, 16, 2, 0, (64,), (256,)),
     Mixture("DeepSeek-V2-Lite", 2048, 1408, 64, 6, 2816, (128, 4096), (24,), FP32),
-    Mixture("DeepSeek-V3", 7168, 2048, 256, 8, 2048, (32, 256, 4096), (), FP32),
+    Mixture("DeepSeek-V3", 7168, 2048, 256, 8, 2048, (32, 4096), (), FP32),
 )
 
 # GPT-OSS keeps its experts as (experts, in, out) with a bias, and multiplies all of them at once.
@@ -167,7 +159,7 @@ class LatentAttention(NamedTuple):
 LATENT_ATTENTION = (
     LatentAttention("DeepSeek-V2-Lite", 2048, 16, 0, 512, 128, 64, 128, (8, 512)),
     LatentAttention("DeepSeek-V2", 5120, 128, 1536, 512, 128, 64, 128, (64,)),
-    LatentAttention("DeepSeek-V3", 7168, 128, 1536, 512, 128, 64, 128, (1, 16, 128, 1024)),
+    LatentAttention("DeepSeek-V3", 7168, 128, 1536, 512, 128, 64, 128, (1, 128, 1024)),
 )
 
 
@@ -179,7 +171,7 @@ class Encoder(NamedTuple):
     intermediate: int
     heads: int
     head_dim: int
-    vocab: int
+    vocab: int  # 0: no head
     inputs: tuple[tuple[int, int], ...]
     precision: Precision
     bias: bool = True
@@ -197,10 +189,7 @@ ENCODERS = (
     Encoder("RoBERTa-large", 1024, 4096, 16, 64, 50265, ((4, 100),), FP32),
     Encoder("MiniLM-L6", 384, 1536, 12, 32, 30522, ((1, 64), (256, 128)), FP32),
     Encoder("MiniLM-L6", 384, 1536, 12, 32, 30522, ((64, 128),), FP16),
-    Encoder(
-        *("ModernBERT-base", 768, 1152, 12, 64, 50368, ((1, 1024), (16, 512)), BF16),
-        *(False, True, True),
-    ),
+    Encoder("ModernBERT-base", 768, 1152, 12, 64, 0, ((16, 512),), BF16, False, True, True),
     Encoder("T5-small", 512, 2048, 8, 64, 32128, ((1, 128), (16, 512)), BF16, bias=False),
     Encoder("T5-base", 768, 3072, 12, 64, 32128, ((8, 512),), BF16, bias=False),
     Encoder("T5-large", 1024, 4096, 16, 64, 32128, ((4, 512),), FP32, bias=False),
@@ -222,11 +211,11 @@ class Small(NamedTuple):
 
 
 SMALL = (
-    Small("GPT-2", 768, 50257, ((1, 1), (1, 1024), (8, 512)), FP32, conv1d=True),
+    Small("GPT-2", 768, 50257, ((1, 1), (1, 1024)), FP32, conv1d=True),
     Small("GPT-2", 768, 50257, ((4, 1024),), TF32, conv1d=True),
     Small("GPT-2-medium", 1024, 50257, ((1, 1), (2, 512)), FP16, conv1d=True),
     Small("GPT-2-large", 1280, 50257, ((4, 1), (1, 256)), BF16, conv1d=True),
-    Small("GPT-2-XL", 1600, 50257, ((1, 1), (2, 1024)), BF16, conv1d=True),
+    Small("GPT-2-XL", 1600, 50257, ((2, 1024),), BF16, conv1d=True),
     Small("NanoGPT Shakespeare", 384, 65, ((64, 256),), BF16, bias=False),
     Small("NanoGPT Shakespeare", 384, 65, ((1, 100),), TF32, bias=False),
     Small("NanoGPT 124M", 768, 50304, ((12, 1024),), BF16, bias=False),
@@ -252,29 +241,27 @@ class Vision(NamedTuple):
 
 VISION = (
     Vision("DeiT-Ti/16", 192, 768, 3, 197, 1000, (1, 64), FP16),
-    Vision("ViT-S/16", 384, 1536, 6, 197, 1000, (1, 32, 256), FP16),
-    Vision("ViT-B/16", 768, 3072, 12, 197, 1000, (1, 8, 128)),
-    Vision("ViT-B/16", 768, 3072, 12, 197, 1000, (4, 32), TF32),
+    Vision("ViT-S/16", 384, 1536, 6, 197, 1000, (1, 256), FP16),
+    Vision("ViT-B/16", 768, 3072, 12, 197, 1000, (1, 128)),
+    Vision("ViT-B/16", 768, 3072, 12, 197, 1000, (32,), TF32),
     Vision("ViT-B/32", 768, 3072, 12, 50, 1000, (16,), FP32),
     Vision("ViT-B/16 384px", 768, 3072, 12, 577, 1000, (16,), FP16),
-    Vision("ViT-L/16", 1024, 4096, 16, 197, 1000, (1, 64)),
-    Vision("ViT-H/14", 1280, 5120, 16, 257, 1000, (1, 32)),
+    Vision("ViT-L/16", 1024, 4096, 16, 197, 1000, (64,)),
+    Vision("ViT-H/14", 1280, 5120, 16, 257, 1000, (1,)),
     Vision("DINOv2 ViT-S/14 518px", 384, 1536, 6, 1370, 0, (8,), FP32),
     Vision("DINOv2 ViT-B/14", 768, 3072, 12, 257, 0, (64,), FP16),
-    Vision("DINOv2 ViT-L/14 518px", 1024, 4096, 16, 1370, 0, (1, 8)),
-    Vision("CLIP ViT-B/32", 768, 3072, 12, 50, 512, (1, 256), FP16, False),
-    Vision("CLIP ViT-L/14", 1024, 4096, 16, 257, 768, (16,), FP16, False),
-    Vision("CLIP ViT-L/14 336px", 1024, 4096, 16, 577, 768, (1, 4), FP16, False),
+    Vision("DINOv2 ViT-L/14 518px", 1024, 4096, 16, 1370, 0, (1,)),
+    Vision("CLIP ViT-B/32", 768, 3072, 12, 50, 512, (256,), FP16, False),
+    Vision("CLIP ViT-L/14 336px", 1024, 4096, 16, 577, 768, (4,), FP16, False),
     Vision("CLIP ViT-B/32 text", 512, 2048, 8, 77, 512, (64,), FP16, False),
     Vision("CLIP ViT-L/14 text", 768, 3072, 12, 77, 768, (2,), FP16, False),
     Vision("SigLIP-B/16", 768, 3072, 12, 196, 0, (32,), BF16, False),
-    Vision("SigLIP-SO400M/14 384px", 1152, 4304, 16, 729, 0, (1, 8), BF16, False),
+    Vision("SigLIP-SO400M/14 384px", 1152, 4304, 16, 729, 0, (8,), BF16, False),
     Vision("SigLIP-SO400M/14 896px", 1152, 4304, 16, 4096, 0, (1,), BF16, False),
 )
 
 # Swin-T and ConvNeXt-T: (channels, side of the map in tokens) of each stage, at 224 pixels.
 STAGES = ((96, 56), (192, 28), (384, 14), (768, 7))
-SWIN_WINDOW, SWIN_HEAD_DIM = 7, 32
 CONV_NET_HEADS = (("ResNet-50", 2048, 256), ("EfficientNet-B0", 1280, 128))  # features, batch
 
 
@@ -286,14 +273,21 @@ class Level(NamedTuple):
     heads: int
 
 
-# name, text width, time embedding, levels, batches (two a sample with guidance)
+class UNet(NamedTuple):
+    """A diffusion U-Net with text conditioning; two samples in a batch are one with guidance."""
+
+    name: str
+    text_width: int
+    embedding: int
+    batch: int
+    levels: tuple[Level, ...]
+
+
+SD_LEVELS = (Level(320, 4096, 8), Level(640, 1024, 8), Level(1280, 256, 8), Level(1280, 64, 8))
+SDXL_LEVELS = (Level(640, 4096, 10), Level(1280, 1024, 20))
 UNETS = (
-    (
-        *("SD-1.5 512px", 768, 1280),
-        (Level(320, 4096, 8), Level(640, 1024, 8), Level(1280, 256, 8), Level(1280, 64, 8)),
-        (2, 8),
-    ),
-    ("SDXL 1024px", 2048, 1280, (Level(640, 4096, 10), Level(1280, 1024, 20)), (2,)),
+    UNet("SD-1.5 512px", 768, 1280, 2, SD_LEVELS),
+    UNet("SDXL 1024px", 2048, 1280, 2, SDXL_LEVELS),
 )
 UNET_TEXT_TOKENS = 77
 UNET_BASE = 320
@@ -361,11 +355,11 @@ class Whisper(NamedTuple):
 
 WHISPER_FRAMES = 1500
 WHISPER = (
-    Whisper("Whisper-tiny", 384, 6, 51865, (1, 8), FP32),
+    Whisper("Whisper-tiny", 384, 6, 51865, (1,), FP32),
     Whisper("Whisper-base", 512, 8, 51865, (1,)),
-    Whisper("Whisper-small", 768, 12, 51865, (1, 5)),
+    Whisper("Whisper-small", 768, 12, 51865, (5,)),
     Whisper("Whisper-medium", 1024, 16, 51865, (2,)),
-    Whisper("Whisper-large-v3", 1280, 20, 51866, (1, 16)),
+    Whisper("Whisper-large-v3", 1280, 20, 51866, (16,)),
 )
 
 # name, width, MLP, frames a sample, batches, precision
@@ -405,8 +399,18 @@ MLPS = (
 )
 RETRIEVAL = (("TorchRec two-tower", 4096, 64, FP32), ("YouTube-DNN tower", 8192, 256, BF16))
 
+# Reinforcement learning on MuJoCo tasks: observations and actions of the task, hidden width.
+HALF_CHEETAH = (17, 6)
+HOPPER = (11, 3)
+SAC_HIDDEN, SAC_BATCHES = 256, (1, 256, 4096)
+MBPO_MODELS, MBPO_HIDDEN, MBPO_BATCHES = 7, 200, (256, 10000)
+
 
 # -------------------------------------------------------------------- published dimensions: uses
+
+
+ALIBI = "vector"  # one row for all queries
+MASK = "matrix"
 
 
 class Attention(NamedTuple):
@@ -421,7 +425,7 @@ class Attention(NamedTuple):
     dim: int
     precision: Precision = BF16
     value_dim: int = 0  # if not `dim`
-    bias: str = ""  # "vector" (ALiBi: one row for all queries) or "matrix" (a mask): baddbmm
+    bias: str = ""  # ALIBI or MASK: the scores are a baddbmm
     backward: bool = False
 
 
@@ -440,9 +444,7 @@ ATTENTION = (
     Attention("Falcon-7B", "decode batch 8, context 2048, grouped", 8, 1, 71, 2048, 64),
     Attention("Phi-3-mini", "prefill 1024", 1, 32, 1024, 1024, 96),
     Attention("DeepSeek-V3", "prefill 512", 1, 128, 512, 512, 192, BF16, 128),
-    Attention(
-        "DeepSeek-V3", "decode batch 16, context 4096, latent", 16, 1, 128, 4096, 576, BF16, 512
-    ),
+    Attention("DeepSeek-V3", "decode batch 16, 4096, latent", 16, 1, 128, 4096, 576, BF16, 512),
     Attention("GPT-2", "prefill 1024", 1, 12, 1024, 1024, 64, FP32),
     Attention("GPT-2", "training 8x1024", 8, 12, 1024, 1024, 64, BF16, backward=True),
     Attention("NanoGPT Shakespeare", "training 64x256", 64, 6, 256, 256, 64, BF16, backward=True),
@@ -452,7 +454,6 @@ ATTENTION = (
     Attention("BERT-large", "training 8x512", 8, 16, 512, 512, 64, TF32, backward=True),
     Attention("MiniLM-L6", "64x128", 64, 12, 128, 128, 32, FP32),
     Attention("T5-base", "8x512", 8, 12, 512, 512, 64),
-    Attention("T5-3B", "2x512", 2, 32, 512, 512, 128),
     Attention("ViT-S/16", "batch 32", 32, 6, 197, 197, 64, FP16),
     Attention("ViT-B/16", "batch 128", 128, 12, 197, 197, 64),
     Attention("ViT-B/16", "training batch 64", 64, 12, 197, 197, 64, BF16, backward=True),
@@ -463,12 +464,12 @@ ATTENTION = (
     Attention("SigLIP-SO400M/14 384px", "batch 8", 8, 16, 729, 729, 72),
     Attention("Swin-T", "stage 1 windows, batch 16", 1024, 3, 49, 49, 32, FP16),
     Attention("Swin-T", "stage 3 windows, batch 64", 256, 12, 49, 49, 32, FP32),
-    Attention("SD-1.5 512px", "64x64 self-attention, batch 2", 2, 8, 4096, 4096, 40, FP16),
-    Attention("SD-1.5 512px", "64x64 cross-attention, batch 2", 2, 8, 4096, 77, 40, FP16),
-    Attention("SD-1.5 512px", "16x16 self-attention, batch 8", 8, 8, 256, 256, 160, FP16),
+    Attention("SD-1.5 512px", "64x64 self, batch 2", 2, 8, 4096, 4096, 40, FP16),
+    Attention("SD-1.5 512px", "64x64 cross, batch 2", 2, 8, 4096, 77, 40, FP16),
+    Attention("SD-1.5 512px", "16x16 self, batch 8", 8, 8, 256, 256, 160, FP16),
     Attention("SD-1.5 VAE", "mid-block attention", 1, 1, 4096, 4096, 512, FP32),
-    Attention("SDXL 1024px", "32x32 self-attention, batch 2", 2, 20, 1024, 1024, 64, FP16),
-    Attention("SDXL 1024px", "32x32 cross-attention, batch 2", 2, 20, 1024, 77, 64, FP16),
+    Attention("SDXL 1024px", "32x32 self, batch 2", 2, 20, 1024, 1024, 64, FP16),
+    Attention("SDXL 1024px", "32x32 cross, batch 2", 2, 20, 1024, 77, 64, FP16),
     Attention("DiT-XL/2 256px", "batch 32", 32, 16, 256, 256, 72),
     Attention("Flux.1 512px", "joint attention", 1, 24, 1536, 1536, 128),
     Attention("SD3-medium 512px", "joint attention, batch 2", 2, 24, 1357, 1357, 64, FP16),
@@ -478,259 +479,121 @@ ATTENTION = (
     Attention("wav2vec2-base 10s", "batch 8", 8, 12, 499, 499, 64, FP32),
     Attention("Conformer-L 16s", "batch 32", 32, 8, 400, 400, 64),
     Attention("SASRec ML-1M", "batch 128", 128, 1, 200, 200, 50, FP32),
-    Attention("BLOOM-560M", "prefill 512, ALiBi", 1, 16, 512, 512, 64, BF16, bias="vector"),
-    Attention("BLOOM-560M", "prefill 8x256, ALiBi", 8, 16, 256, 256, 64, FP16, bias="vector"),
-    Attention("BLOOM-7B1", "prefill 256, ALiBi", 1, 32, 256, 256, 128, FP16, bias="vector"),
-    Attention("BLOOM-7B1", "prefill 2048, ALiBi", 1, 32, 2048, 2048, 128, BF16, bias="vector"),
-    Attention("BLOOM-7B1", "prefill 4x500, ALiBi", 4, 32, 500, 500, 128, BF16, bias="vector"),
-    Attention("BLOOM-176B", "prefill 512, ALiBi", 1, 112, 512, 512, 128, BF16, bias="vector"),
-    Attention("BLOOM-7B1", "decode batch 8, context 512", 8, 32, 1, 512, 128, FP16, bias="matrix"),
-    Attention("BLOOM-560M", "decode batch 32, context 1000", 32, 16, 1, 1000, 64, bias="matrix"),
-    Attention("BLOOM-560M", "prefill 128, ALiBi", 1, 16, 128, 128, 64, FP32, bias="vector"),
-    Attention("Falcon-RW-1B", "prefill 2x1024, ALiBi", 2, 32, 1024, 1024, 64, bias="vector"),
-    Attention("MPT-7B", "prefill 1024, ALiBi", 1, 32, 1024, 1024, 128, bias="vector"),
-    Attention("Pythia-1.4B", "prefill 2048", 1, 16, 2048, 2048, 128, FP16, bias="matrix"),
-    Attention("Pythia-1.4B", "prefill 4x300", 4, 16, 300, 300, 128, FP16, bias="matrix"),
-    Attention(
-        "Pythia-1.4B", "decode batch 16, context 1024", 16, 16, 1, 1024, 128, FP16, bias="matrix"
-    ),
-    Attention("Pythia-160M", "prefill 8x512", 8, 12, 512, 512, 64, FP32, bias="matrix"),
-    Attention("GPT-NeoX-20B", "prefill 1024", 1, 64, 1024, 1024, 96, FP16, bias="matrix"),
-    Attention(
-        "GPT-NeoX-20B", "decode batch 4, context 2048", 4, 64, 1, 2048, 96, FP16, bias="matrix"
-    ),
-    Attention(
-        "GPT-2-XL", "upcast attention, prefill 1024", 1, 25, 1024, 1024, 64, FP32, bias="matrix"
-    ),
-    Attention("GPT-2-medium", "upcast attention, 2x512", 2, 16, 512, 512, 64, TF32, bias="matrix"),
-    Attention("Megatron GPT-3 1.3B", "training 4x2048", 4, 16, 2048, 2048, 128, bias="matrix"),
-    Attention("Megatron BERT-large", "training 16x512", 16, 16, 512, 512, 64, FP16, bias="matrix"),
-    Attention("T5-small", "16x128, position bias", 16, 8, 128, 128, 64, bias="matrix"),
-    Attention("T5-large", "4x512, position bias", 4, 16, 512, 512, 64, FP32, bias="matrix"),
-    Attention("T5-base", "decoder, batch 32, position 100", 32, 12, 1, 100, 64, bias="matrix"),
-    Attention("BERT-base", "8x128, mask", 8, 12, 128, 128, 64, TF32, bias="matrix"),
-    Attention("RoBERTa-large", "4x100, mask", 4, 16, 100, 100, 64, FP32, bias="matrix"),
-    Attention(
-        "SD-1.5 512px", "32x32 self-attention, batch 2", 2, 8, 1024, 1024, 80, FP16, bias="matrix"
-    ),
-    Attention(
-        "SD-1.5 512px", "32x32 cross-attention, batch 8", 8, 8, 1024, 77, 80, FP16, bias="matrix"
-    ),
-    Attention(
-        "SD-1.5 512px", "8x8 self-attention, batch 2", 2, 8, 64, 64, 160, FP32, bias="matrix"
-    ),
-    Attention(
-        "SDXL 1024px", "64x64 cross-attention, batch 2", 2, 10, 4096, 77, 64, FP16, bias="matrix"
-    ),
-    Attention("SDXL 1024px", "64x64 self-attention", 1, 10, 4096, 4096, 64, FP16, bias="matrix"),
-    Attention(
-        "Swin-T",
-        "stage 1 windows with position bias, batch 8",
-        512,
-        3,
-        49,
-        49,
-        32,
-        BF16,
-        bias="matrix",
-    ),
-    Attention(
-        "Swin-T",
-        "stage 2 windows with position bias, batch 32",
-        512,
-        6,
-        49,
-        49,
-        32,
-        FP16,
-        bias="matrix",
-    ),
-    Attention(
-        "Swin-T",
-        "stage 4 windows with position bias, batch 64",
-        64,
-        24,
-        49,
-        49,
-        32,
-        TF32,
-        bias="matrix",
-    ),
-    Attention(
-        "Whisper-medium", "decoder prompt 224, mask", 2, 16, 224, 224, 64, FP16, bias="matrix"
-    ),
-    Attention(
-        "Conformer-M 16s", "batch 16, relative position", 16, 4, 400, 400, 64, TF32, bias="matrix"
-    ),
+    Attention("BLOOM-560M", "prefill 512, ALiBi", 1, 16, 512, 512, 64, BF16, bias=ALIBI),
+    Attention("BLOOM-560M", "prefill 8x256, ALiBi", 8, 16, 256, 256, 64, FP16, bias=ALIBI),
+    Attention("BLOOM-7B1", "prefill 256, ALiBi", 1, 32, 256, 256, 128, FP16, bias=ALIBI),
+    Attention("BLOOM-7B1", "prefill 2048, ALiBi", 1, 32, 2048, 2048, 128, BF16, bias=ALIBI),
+    Attention("BLOOM-7B1", "prefill 4x500, ALiBi", 4, 32, 500, 500, 128, BF16, bias=ALIBI),
+    Attention("BLOOM-176B", "prefill 512, ALiBi", 1, 112, 512, 512, 128, BF16, bias=ALIBI),
+    Attention("BLOOM-7B1", "decode batch 8, context 512", 8, 32, 1, 512, 128, FP16, bias=MASK),
+    Attention("BLOOM-560M", "decode batch 32, context 1000", 32, 16, 1, 1000, 64, bias=MASK),
+    Attention("BLOOM-560M", "prefill 128, ALiBi", 1, 16, 128, 128, 64, FP32, bias=ALIBI),
+    Attention("Falcon-RW-1B", "prefill 2x1024, ALiBi", 2, 32, 1024, 1024, 64, bias=ALIBI),
+    Attention("MPT-7B", "prefill 1024, ALiBi", 1, 32, 1024, 1024, 128, bias=ALIBI),
+    Attention("Pythia-1.4B", "prefill 2048", 1, 16, 2048, 2048, 128, FP16, bias=MASK),
+    Attention("Pythia-1.4B", "prefill 4x300", 4, 16, 300, 300, 128, FP16, bias=MASK),
+    Attention("Pythia-1.4B", "decode batch 16, 1024 keys", 16, 16, 1, 1024, 128, FP16, bias=MASK),
+    Attention("Pythia-160M", "prefill 8x512", 8, 12, 512, 512, 64, FP32, bias=MASK),
+    Attention("GPT-NeoX-20B", "prefill 1024", 1, 64, 1024, 1024, 96, FP16, bias=MASK),
+    Attention("GPT-NeoX-20B", "decode batch 4, context 2048", 4, 64, 1, 2048, 96, FP16, bias=MASK),
+    Attention("GPT-2-XL", "upcast, prefill 1024", 1, 25, 1024, 1024, 64, FP32, bias=MASK),
+    Attention("GPT-2-medium", "upcast, 2x512", 2, 16, 512, 512, 64, TF32, bias=MASK),
+    Attention("Megatron GPT-3 6.7B", "training", 1, 32, 2048, 2048, 128, BF16, 0, MASK, True),
+    Attention("Megatron BERT-large", "training 16x512", 16, 16, 512, 512, 64, FP16, bias=MASK),
+    Attention("T5-small", "16x128, position bias", 16, 8, 128, 128, 64, bias=MASK),
+    Attention("T5-large", "4x512, position bias", 4, 16, 512, 512, 64, FP32, bias=MASK),
+    Attention("T5-base", "decoder, batch 32, position 100", 32, 12, 1, 100, 64, bias=MASK),
+    Attention("BERT-base", "8x128, mask", 8, 12, 128, 128, 64, TF32, bias=MASK),
+    Attention("RoBERTa-large", "4x100, mask", 4, 16, 100, 100, 64, FP32, bias=MASK),
+    Attention("SD-1.5 512px", "32x32 self, batch 2", 2, 8, 1024, 1024, 80, FP16, bias=MASK),
+    Attention("SD-1.5 512px", "32x32 cross, batch 8", 8, 8, 1024, 77, 80, FP16, bias=MASK),
+    Attention("SD-1.5 512px", "8x8 self, batch 2", 2, 8, 64, 64, 160, FP32, bias=MASK),
+    Attention("SDXL 1024px", "64x64 cross, batch 2", 2, 10, 4096, 77, 64, FP16, bias=MASK),
+    Attention("SDXL 1024px", "64x64 self", 1, 10, 4096, 4096, 64, FP16, bias=MASK),
+    Attention("Swin-T", "stage 1 windows, bias, batch 8", 512, 3, 49, 49, 32, BF16, bias=MASK),
+    Attention("Swin-T", "stage 2 windows, bias, batch 32", 512, 6, 49, 49, 32, FP16, bias=MASK),
+    Attention("Swin-T", "stage 4 windows, bias, batch 64", 64, 24, 49, 49, 32, TF32, bias=MASK),
+    Attention("Whisper-medium", "decoder prompt 224, mask", 2, 16, 224, 224, 64, FP16, bias=MASK),
+    Attention("Conformer-M 16s", "batch 16, relative", 16, 4, 400, 400, 64, TF32, bias=MASK),
 )
 
 
-class Training(NamedTuple):
-    """Linear layers in training: name, (layer, outputs, inputs, bias), tokens, precision."""
+class Trained(NamedTuple):
+    """A linear layer in training: so many outputs, inputs and rows (tokens, or samples)."""
 
     name: str
-    layers: tuple[tuple[str, int, int, bool], ...]
+    layer: str
+    outputs: int
+    inputs: int
     rows: int
-    precision: Precision = BF16
+    precision: Precision
+    bias: bool = False
     conv1d: bool = False
 
 
-TRAINING = (
-    Training(
-        "Llama-3-8B",
-        (
-            ("self_attn.q_proj", 4096, 4096, False),
-            ("self_attn.k_proj", 1024, 4096, False),
-            ("mlp.gate_proj", 14336, 4096, False),
-            ("mlp.down_proj", 4096, 14336, False),
-        ),
-        4096,
-    ),
-    Training(
-        "Llama-3.2-1B",
-        (
-            ("self_attn.q_proj", 2048, 2048, False),
-            ("self_attn.v_proj", 512, 2048, False),
-            ("mlp.up_proj", 8192, 2048, False),
-            ("mlp.down_proj", 2048, 8192, False),
-            ("lm_head", 128256, 2048, False),
-        ),
-        2048,
-    ),
-    Training(
-        "Qwen3-0.6B",
-        (
-            ("self_attn.q_proj", 2048, 1024, False),
-            ("self_attn.o_proj", 1024, 2048, False),
-            ("mlp.gate_proj", 3072, 1024, False),
-            ("mlp.down_proj", 1024, 3072, False),
-        ),
-        16384,
-    ),
-    Training(
-        "GPT-2",
-        (
-            ("attn.c_attn", 2304, 768, True),
-            ("attn.c_proj", 768, 768, True),
-            ("mlp.c_fc", 3072, 768, True),
-            ("mlp.c_proj", 768, 3072, True),
-        ),
-        8192,
-        conv1d=True,
-    ),
-    Training(
-        "NanoGPT 124M",
-        (
-            ("attn.c_attn", 2304, 768, False),
-            ("mlp.c_fc", 3072, 768, False),
-            ("mlp.c_proj", 768, 3072, False),
-            ("lm_head", 50304, 768, False),
-        ),
-        12288,
-    ),
-    Training(
-        "NanoGPT Shakespeare",
-        (
-            ("attn.c_attn", 1152, 384, False),
-            ("mlp.c_fc", 1536, 384, False),
-            ("lm_head", 65, 384, False),
-        ),
-        16384,
-    ),
-    Training(
-        "BERT-large",
-        (
-            ("attention.self.query", 1024, 1024, True),
-            ("intermediate.dense", 4096, 1024, True),
-            ("output.dense", 1024, 4096, True),
-        ),
-        4096,
-        TF32,
-    ),
-    Training(
-        "BERT-base",
-        (("intermediate.dense", 3072, 768, True), ("output.dense", 768, 3072, True)),
-        2048,
-        FP32,
-    ),
-    Training(
-        "ViT-B/16",
-        (
-            ("attn.qkv", 2304, 768, True),
-            ("attn.proj", 768, 768, True),
-            ("mlp.fc1", 3072, 768, True),
-            ("mlp.fc2", 768, 3072, True),
-        ),
-        64 * 197,
-    ),
-    Training(
-        "ViT-S/16",
-        (("attn.qkv", 1152, 384, True), ("mlp.fc1", 1536, 384, True), ("mlp.fc2", 384, 1536, True)),
-        128 * 197,
-        FP16,
-    ),
-    Training("ViT-B/16", (("head", 1000, 768, True),), 256),
-    Training(
-        "OLMoE-1B-7B",
-        (("expert.gate_proj", 1024, 2048, False), ("expert.down_proj", 2048, 1024, False)),
-        1024,
-    ),
-    Training(
-        "Mixtral-8x7B",
-        (("expert.w1", 14336, 4096, False), ("expert.w2", 4096, 14336, False)),
-        1024,
-    ),
-    Training("Mixtral-8x7B", (("gate", 8, 4096, False),), 4096),
-    Training(
-        "DiT-XL/2 256px",
-        (
-            ("attn.qkv", 3456, 1152, True),
-            ("mlp.fc1", 4608, 1152, True),
-            ("mlp.fc2", 1152, 4608, True),
-        ),
-        32 * 256,
-    ),
-    Training("DiT-XL/2 256px", (("adaLN_modulation", 6912, 1152, True),), 32),
-    Training(
-        "SDXL 1024px",
-        (("attn1.to_q", 1280, 1280, False), ("ff.net.0.proj", 10240, 1280, True)),
-        4 * 1024,
-        FP16,
-    ),
-    Training("SDXL 1024px", (("attn2.to_k", 1280, 2048, False),), 4 * 77, FP16),
-    Training(
-        "Whisper-small",
-        (("encoder.self_attn.q_proj", 768, 768, True), ("encoder.fc1", 3072, 768, True)),
-        8 * 1500,
-        FP16,
-    ),
-    Training(
-        "wav2vec2-base",
-        (("feed_forward.intermediate_dense", 3072, 768, True), ("lm_head", 32, 768, True)),
-        8 * 499,
-        FP32,
-    ),
-    Training(
-        "DLRM MLPerf",
-        (
-            ("bottom.0", 512, 13, True),
-            ("bottom.1", 256, 512, True),
-            ("bottom.2", 128, 256, True),
-            ("top.0", 1024, 479, True),
-            ("top.1", 1024, 1024, True),
-            ("top.4", 1, 256, True),
-        ),
-        8192,
-        FP16,
-    ),
-    Training(
-        "DLRM-v2 MLPerf",
-        (("cross.V", 512, 3456, False), ("cross.W", 3456, 512, True)),
-        8192,
-        TF32,
-    ),
-    Training("DeepFM Criteo", (("mlp.0", 400, 390, True), ("mlp.1", 400, 400, True)), 4096, FP32),
+TRAINED = (
+    Trained("Llama-3-8B", "self_attn.q_proj", 4096, 4096, 4096, BF16),
+    Trained("Llama-3-8B", "self_attn.k_proj", 1024, 4096, 4096, BF16),
+    Trained("Llama-3-8B", "mlp.gate_proj", 14336, 4096, 4096, BF16),
+    Trained("Llama-3-8B", "mlp.down_proj", 4096, 14336, 4096, BF16),
+    Trained("Llama-3.2-1B", "self_attn.q_proj", 2048, 2048, 2048, BF16),
+    Trained("Llama-3.2-1B", "self_attn.v_proj", 512, 2048, 2048, BF16),
+    Trained("Llama-3.2-1B", "mlp.up_proj", 8192, 2048, 2048, BF16),
+    Trained("Llama-3.2-1B", "mlp.down_proj", 2048, 8192, 2048, BF16),
+    Trained("Llama-3.2-1B", "lm_head", 128256, 2048, 2048, BF16),
+    Trained("Qwen3-0.6B", "self_attn.q_proj", 2048, 1024, 16384, BF16),
+    Trained("Qwen3-0.6B", "self_attn.o_proj", 1024, 2048, 16384, BF16),
+    Trained("Qwen3-0.6B", "mlp.gate_proj", 3072, 1024, 16384, BF16),
+    Trained("Qwen3-0.6B", "mlp.down_proj", 1024, 3072, 16384, BF16),
+    Trained("GPT-2", "attn.c_attn", 2304, 768, 8192, BF16, bias=True, conv1d=True),
+    Trained("GPT-2", "attn.c_proj", 768, 768, 8192, BF16, bias=True, conv1d=True),
+    Trained("GPT-2", "mlp.c_fc", 3072, 768, 8192, BF16, bias=True, conv1d=True),
+    Trained("GPT-2", "mlp.c_proj", 768, 3072, 8192, BF16, bias=True, conv1d=True),
+    Trained("NanoGPT 124M", "attn.c_attn", 2304, 768, 12288, BF16),
+    Trained("NanoGPT 124M", "mlp.c_fc", 3072, 768, 12288, BF16),
+    Trained("NanoGPT 124M", "mlp.c_proj", 768, 3072, 12288, BF16),
+    Trained("NanoGPT 124M", "lm_head", 50304, 768, 12288, BF16),
+    Trained("NanoGPT Shakespeare", "attn.c_attn", 1152, 384, 16384, BF16),
+    Trained("NanoGPT Shakespeare", "mlp.c_fc", 1536, 384, 16384, BF16),
+    Trained("NanoGPT Shakespeare", "lm_head", 65, 384, 16384, BF16),
+    Trained("BERT-large", "attention.self.query", 1024, 1024, 4096, TF32, bias=True),
+    Trained("BERT-large", "intermediate.dense", 4096, 1024, 4096, TF32, bias=True),
+    Trained("BERT-large", "output.dense", 1024, 4096, 4096, TF32, bias=True),
+    Trained("BERT-base", "intermediate.dense", 3072, 768, 2048, FP32, bias=True),
+    Trained("BERT-base", "output.dense", 768, 3072, 2048, FP32, bias=True),
+    Trained("ViT-B/16", "attn.qkv", 2304, 768, 12608, BF16, bias=True),
+    Trained("ViT-B/16", "attn.proj", 768, 768, 12608, BF16, bias=True),
+    Trained("ViT-B/16", "mlp.fc1", 3072, 768, 12608, BF16, bias=True),
+    Trained("ViT-B/16", "mlp.fc2", 768, 3072, 12608, BF16, bias=True),
+    Trained("ViT-B/16", "head", 1000, 768, 256, BF16, bias=True),
+    Trained("OLMoE-1B-7B", "expert.gate_proj", 1024, 2048, 1024, BF16),
+    Trained("OLMoE-1B-7B", "expert.down_proj", 2048, 1024, 1024, BF16),
+    Trained("Mixtral-8x7B", "expert.w1", 14336, 4096, 1024, BF16),
+    Trained("Mixtral-8x7B", "expert.w2", 4096, 14336, 1024, BF16),
+    Trained("Mixtral-8x7B", "gate", 8, 4096, 4096, BF16),
+    Trained("DiT-XL/2 256px", "attn.qkv", 3456, 1152, 8192, BF16, bias=True),
+    Trained("DiT-XL/2 256px", "mlp.fc1", 4608, 1152, 8192, BF16, bias=True),
+    Trained("DiT-XL/2 256px", "mlp.fc2", 1152, 4608, 8192, BF16, bias=True),
+    Trained("DiT-XL/2 256px", "adaLN_modulation", 6912, 1152, 32, BF16, bias=True),
+    Trained("SDXL 1024px", "attn1.to_q", 1280, 1280, 4096, FP16),
+    Trained("SDXL 1024px", "ff.net.0.proj", 10240, 1280, 4096, FP16, bias=True),
+    Trained("SDXL 1024px", "attn2.to_k", 1280, 2048, 308, FP16),
+    Trained("Whisper-small", "encoder.self_attn.q_proj", 768, 768, 12000, FP16, bias=True),
+    Trained("Whisper-small", "encoder.fc1", 3072, 768, 12000, FP16, bias=True),
+    Trained("wav2vec2-base", "feed_forward.intermediate_dense", 3072, 768, 3992, FP32, bias=True),
+    Trained("wav2vec2-base", "lm_head", 32, 768, 3992, FP32, bias=True),
+    Trained("DLRM MLPerf", "bottom.0", 512, 13, 8192, FP16, bias=True),
+    Trained("DLRM MLPerf", "bottom.1", 256, 512, 8192, FP16, bias=True),
+    Trained("DLRM MLPerf", "bottom.2", 128, 256, 8192, FP16, bias=True),
+    Trained("DLRM MLPerf", "top.0", 1024, 479, 8192, FP16, bias=True),
+    Trained("DLRM MLPerf", "top.1", 1024, 1024, 8192, FP16, bias=True),
+    Trained("DLRM MLPerf", "top.4", 1, 256, 8192, FP16, bias=True),
+    Trained("DLRM-v2 MLPerf", "cross.V", 512, 3456, 8192, TF32),
+    Trained("DLRM-v2 MLPerf", "cross.W", 3456, 512, 8192, TF32, bias=True),
+    Trained("DeepFM Criteo", "mlp.0", 400, 390, 4096, FP32, bias=True),
+    Trained("DeepFM Criteo", "mlp.1", 400, 400, 4096, FP32, bias=True),
 )
+NO_INPUT_GRADIENT = ("bottom.0",)  # its input is data
 
 # LoRA: model, layer, outputs, inputs, ranks, tokens, whether trained
 ADAPTERS = (
@@ -810,7 +673,9 @@ def backward(
     for layer in layers:
         out, into = layer.outputs, layer.inputs
         origin = f"{model}, {layer.name}, {setting}"
-        yield _shape(f"{origin}, dX", "mm", rows, into, out, "nt" if conv1d else "nn", precision)
+        if layer.name not in NO_INPUT_GRADIENT:
+            layout = "nt" if conv1d else "nn"
+            yield _shape(f"{origin}, dX", "mm", rows, into, out, layout, precision)
         weight = (into, out) if conv1d else (out, into)
         yield _shape(f"{origin}, dW", "mm", *weight, rows, "tn", precision)
 
@@ -844,7 +709,9 @@ def decoder_block(model: Decoder) -> tuple[Linear, ...]:
     q, kv, inner = q // model.shards, kv // model.shards, model.intermediate // model.shards
     every, qkv = model.bias == "all", bool(model.bias)
     if model.fused:
-        attention = (Linear("self_attn.qkv_proj", q + 2 * kv, model.hidden, qkv),)
+        attention: tuple[Linear, ...] = (
+            Linear("self_attn.qkv_proj", q + 2 * kv, model.hidden, qkv),
+        )
     else:
         attention = (
             Linear("self_attn.q_proj", q, model.hidden, qkv),
@@ -927,7 +794,7 @@ def gpt_oss() -> Iterator[CountedShape]:
     """Experts with a bias in one batched product, weights as (in, out); biased attention."""
     hidden, inner = GPT_OSS_HIDDEN, GPT_OSS_INTERMEDIATE
     for name, experts in GPT_OSS_EXPERTS.items():
-        for rows in (2, 8, 64) if experts == 32 else (16,):
+        for rows in (2, 8, 64) if experts == 32 else (4, 16):
             for layer, out, into in (
                 ("gate_up_proj", 2 * inner, hidden),
                 ("down_proj", hidden, inner),
@@ -942,7 +809,7 @@ def gpt_oss() -> Iterator[CountedShape]:
         Linear("self_attn.qkv_proj", q + 2 * kv, hidden, True),
         Linear("self_attn.o_proj", hidden, q, True),
     )
-    for tokens in (8, 64, 1024):
+    for tokens in (8, 1024):
         yield from forward("GPT-OSS-20B", attention, tokens, f"{tokens} tokens")
     head = (Linear("lm_head", GPT_OSS_VOCAB, hidden),)
     yield from forward("GPT-OSS-20B", head, 8, "decode batch 8")
@@ -952,10 +819,9 @@ def latent_attention() -> Iterator[CountedShape]:
     """The projections, and those absorbed into the heads when decoding."""
     for m in LATENT_ATTENTION:
         q = m.heads * (m.nope_dim + m.rope_dim)
+        queries: tuple[Linear, ...] = (Linear("q_proj", q, m.hidden),)
         if m.q_rank:
             queries = (Linear("q_a_proj", m.q_rank, m.hidden), Linear("q_b_proj", q, m.q_rank))
-        else:
-            queries = (Linear("q_proj", q, m.hidden),)
         layers = (
             *queries,
             Linear("kv_a_proj_with_mqa", m.kv_rank + m.rope_dim, m.hidden),
@@ -971,28 +837,35 @@ def latent_attention() -> Iterator[CountedShape]:
             yield _shape(origin.format("W_UV"), "bmm", *values, "nt", BF16, m.heads)
 
 
+def encoder_block(m: Encoder) -> tuple[Linear, ...]:
+    """The linears of one layer."""
+    inner, width = m.heads * m.head_dim, m.hidden
+    attention = ("attention.query", "attention.key", "attention.value")
+    up = ("mlp.gate", "mlp.up") if m.gated else ("mlp.up",)
+    down = Linear("mlp.down", width, m.intermediate, m.bias)
+    output = Linear("attention.output", width, inner, m.bias)
+    if m.fused:
+        qkv = Linear("attention.Wqkv", len(attention) * inner, width, m.bias)
+        return (qkv, output, Linear("mlp.Wi", len(up) * m.intermediate, width, m.bias), down)
+    return (
+        *(Linear(name, inner, width, m.bias) for name in attention),
+        output,
+        *(Linear(name, m.intermediate, width, m.bias) for name in up),
+        down,
+    )
+
+
 def encoders() -> Iterator[CountedShape]:
     """BERT and its kin, T5."""
     for m in ENCODERS:
-        inner, width = m.heads * m.head_dim, m.hidden
-        if m.fused:
-            attention = (Linear("attn.Wqkv", 3 * inner, width, m.bias),)
-        else:
-            names = ("attention.query", "attention.key", "attention.value")
-            attention = tuple(Linear(name, inner, width, m.bias) for name in names)
-        ups = 2 * m.intermediate if m.gated else m.intermediate
-        layers = (
-            *attention,
-            Linear("attention.output", width, inner, m.bias),
-            Linear("mlp.up", ups, width, m.bias),
-            Linear("mlp.down", width, m.intermediate, m.bias),
-        )
+        layers = encoder_block(m)
         for batch, length in m.inputs:
             setting = f"{batch}x{length} tokens"
             yield from forward(m.name, layers, batch * length, setting, m.precision)
-        head = (Linear("lm_head", m.vocab, width, m.bias),)
-        batch = m.inputs[0][0]
-        yield from forward(m.name, head, batch, f"one position, batch {batch}", m.precision)
+        if m.vocab:
+            batch = m.inputs[0][0]
+            head = (Linear("lm_head", m.vocab, m.hidden, m.bias),)
+            yield from forward(m.name, head, batch, f"one position, batch {batch}", m.precision)
 
 
 def small_models() -> Iterator[CountedShape]:
@@ -1056,16 +929,15 @@ def vision_stages(batch: int, precision: Precision) -> Iterator[CountedShape]:
 
 def diffusion() -> Iterator[CountedShape]:
     """U-Nets' attention blocks and time embeddings, and diffusion transformers."""
-    for name, text, embedding, levels, batches in UNETS:
+    for m in UNETS:
         time = (
-            Linear("time_embedding.linear_1", embedding, UNET_BASE, True),
-            Linear("time_embedding.linear_2", embedding, embedding, True),
-            *(Linear("time_emb_proj", c, embedding, True) for c in (320, 640, 1280)),
+            Linear("time_embedding.linear_1", m.embedding, UNET_BASE, True),
+            Linear("time_embedding.linear_2", m.embedding, m.embedding, True),
+            *(Linear(f"time_emb_proj to {c}", c, m.embedding, True) for c in (320, 640, 1280)),
         )
-        for batch in batches:
-            yield from forward(name, time, batch, f"batch {batch}", FP16)
-            for level in levels:
-                yield from _unet_level(name, text, level, batch)
+        yield from forward(m.name, time, m.batch, f"batch {m.batch}", FP16)
+        for level in m.levels:
+            yield from _unet_level(m.name, m.text_width, level, m.batch)
     added = (Linear("add_embedding.linear_1", 1280, SDXL_ADDED, True),)
     yield from forward("SDXL 1024px", added, 2, "batch 2", FP16)
     for name, layer, out, into, rows in DIT_LAYERS:
@@ -1087,7 +959,8 @@ def _unet_level(name: str, text: int, level: Level, batch: int) -> Iterator[Coun
     yield from forward(name, image, rows, setting, FP16)
     context = (Linear("attn2.to_k", width, text), Linear("attn2.to_v", width, text))
     rows = batch * UNET_TEXT_TOKENS
-    yield from forward(name, context, rows, f"77 text tokens, batch {batch}", FP16)
+    setting = f"{width} channels, batch {batch}"
+    yield from forward(name, context, rows, setting, FP16)
 
 
 def speech() -> Iterator[CountedShape]:
@@ -1150,6 +1023,23 @@ def recommenders() -> Iterator[CountedShape]:
         yield _shape(origin, "mm", batch, batch, width, "nt", precision)
 
 
+def reinforcement() -> Iterator[CountedShape]:
+    """SAC's actor and critic; MBPO's ensemble of dynamics models, all in one batched product."""
+    observations, actions = HALF_CHEETAH
+    actor = _stack("actor", (observations, SAC_HIDDEN, SAC_HIDDEN, 2 * actions))
+    critic = _stack("critic", (observations + actions, SAC_HIDDEN, SAC_HIDDEN, 1))
+    for batch in SAC_BATCHES:
+        layers = actor if batch == 1 else (*actor, *critic)  # acting needs no critic
+        yield from forward("SAC HalfCheetah", layers, batch, f"batch {batch}", FP32)
+    observations, actions = HOPPER
+    hidden, outputs = MBPO_HIDDEN, 2 * (observations + 1)  # mean and variance, of the reward too
+    for batch in MBPO_BATCHES:
+        for layer in _stack("ensemble", (observations + actions, hidden, hidden, outputs)):
+            origin = f"MBPO Hopper, {layer.name}, {MBPO_MODELS} models, batch {batch}"
+            sizes = (batch, layer.outputs, layer.inputs)
+            yield _shape(origin, "baddbmm", *sizes, "nn", FP32, MBPO_MODELS, "vector")
+
+
 def attention() -> Iterator[CountedShape]:
     """The batched products of attention, where it is not one fused kernel."""
     for case in ATTENTION:
@@ -1158,8 +1048,8 @@ def attention() -> Iterator[CountedShape]:
 
 def training() -> Iterator[CountedShape]:
     """Linear layers forward and backward."""
-    for m in TRAINING:
-        layers = tuple(Linear(*layer) for layer in m.layers)
+    for m in TRAINED:
+        layers = (Linear(m.layer, m.outputs, m.inputs, m.bias),)
         setting = f"training {m.rows} rows"
         yield from forward(m.name, layers, m.rows, setting, m.precision, m.conv1d)
         yield from backward(m.name, layers, m.rows, setting, m.precision, m.conv1d)
@@ -1187,6 +1077,7 @@ FAMILIES: dict[str, Callable[[], Iterator[CountedShape]]] = {
     "diffusion": diffusion,
     "speech": speech,
     "recommenders": recommenders,
+    "reinforcement learning": reinforcement,
     "attention": attention,
     "training": training,
     "LoRA": adapters,

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from torch_diode import __version__
-from torch_diode.cli import convert, convert_json_to_msgpack, stats, status, table
+from torch_diode.cli import convert, convert_json_to_msgpack, explain, stats, status, table
 from torch_diode.cli.arguments import repeat_options
 from torch_diode.types.errors import DiodeError
 
@@ -61,6 +61,9 @@ def settings(
 
 app.command("convert")(convert.convert)
 app.command("convert-json-to-msgpack")(convert_json_to_msgpack.convert_json_to_msgpack)
+app.command("explain", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(
+    explain.explain
+)
 app.command("stats")(stats.stats)
 app.command("status")(status.status)
 app.add_typer(table.app, name="table")

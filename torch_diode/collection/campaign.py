@@ -6,6 +6,7 @@ GPU times the ones before, so neither waits long for the other.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,20 @@ class Group:
 
     name: str
     tasks: tuple[Task, ...]
+    specs: tuple[KernelSpec, ...]
+    """The kernels they need, each once."""
+
+    @classmethod
+    def of(cls, name: str, tasks: Sequence[Task], library: KernelLibrary) -> Group:
+        """A group of these problems, its kernels found."""
+        launcher = Launcher(library)
+        found: dict[KernelSpec, None] = {}
+        for problem, candidates in tasks:
+            for candidate in candidates:
+                if candidate.config is not None:
+                    with contextlib.suppress(KernelInfeasibleError):
+                        found[launcher.spec_for(problem, candidate)] = None
+        return cls(name, tuple(tasks), tuple(found))
 
 
 @dataclass(frozen=True)
@@ -56,19 +71,6 @@ class Campaign:
     releases: dict[str, str]
     seed: int = 0
 
-    def specs(self, group: Group) -> list[KernelSpec]:
-        """The kernels a group needs, each once, in order of first use."""
-        launcher = Launcher(self.library)
-        found: dict[KernelSpec, None] = {}
-        for problem, candidates in group.tasks:
-            for candidate in candidates:
-                if candidate.config is not None:
-                    try:
-                        found[launcher.spec_for(problem, candidate)] = None
-                    except KernelInfeasibleError:
-                        continue
-        return list(found)
-
     def run(
         self,
         store: TimingStore,
@@ -77,8 +79,7 @@ class Campaign:
         report: Callable[[GroupReport], None],
     ) -> None:
         """Compile ahead and time until done, or until the deadline (`time.monotonic`)."""
-        needed = [self.specs(group) for group in self.groups]
-        once = dict.fromkeys(spec for specs in needed for spec in specs)
+        once = dict.fromkeys(spec for group in self.groups for spec in group.specs)
         arch = int(self.hardware.arch.removeprefix("sm_"))
         ahead = CompileAhead(self.library.jobs(once), arch, processes)
         try:
@@ -93,9 +94,9 @@ class Campaign:
                 self.hardware.shared_memory_per_block,
                 self.seed,
             )
-            for group, specs in zip(self.groups, needed, strict=True):
+            for group in self.groups:
                 start = time.monotonic()
-                if not ahead.wait_for(specs, max(deadline - start, 0)):
+                if not ahead.wait_for(group.specs, max(deadline - start, 0)):
                     return
                 report(self._time_group(group, sweep, store, time.monotonic() - start, deadline))
                 if time.monotonic() >= deadline:
@@ -116,7 +117,7 @@ class Campaign:
             store.append(finished)
             problems += 1
             timings += len(finished)
-            wrong += len(finished.filter(status="wrong"))
+            wrong += finished.table.column("status").to_pylist().count("wrong")
         spent = time.monotonic() - start
         stalled = sweep.timer.stalled - stalled
         return GroupReport(group.name, problems, timings, waited, spent, stalled, wrong)
