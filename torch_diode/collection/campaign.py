@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 
 from torch_diode.collection.compile_ahead import CompileAhead
+from torch_diode.collection.kernel_compile import CompileOutcome
 from torch_diode.collection.kernels import KernelInfeasibleError, KernelLibrary, KernelSpec
 from torch_diode.collection.launching import Launcher
 from torch_diode.collection.store import TimingStore
@@ -77,8 +78,11 @@ class Campaign:
         processes: int,
         deadline: float,
         report: Callable[[GroupReport], None],
-    ) -> None:
-        """Compile ahead and time until done, or until the deadline (`time.monotonic`)."""
+    ) -> list[CompileOutcome]:
+        """Compile ahead and time until done, or until the deadline (`time.monotonic`).
+
+        Returns what compiling each kernel came to: what it needs of the chip.
+        """
         once = dict.fromkeys(spec for group in self.groups for spec in group.specs)
         arch = int(self.hardware.arch.removeprefix("sm_"))
         ahead = CompileAhead(self.library.jobs(once), arch, processes)
@@ -97,13 +101,14 @@ class Campaign:
             for group in self.groups:
                 start = time.monotonic()
                 if not ahead.wait_for(group.specs, max(deadline - start, 0)):
-                    return
+                    break
                 report(self._time_group(group, sweep, store, time.monotonic() - start, deadline))
                 if time.monotonic() >= deadline:
-                    return
+                    break
         finally:
             ahead.stop()
             store.flush()
+        return list(ahead.outcomes.values())
 
     def _time_group(
         self, group: Group, sweep: Sweep, store: TimingStore, waited: float, deadline: float

@@ -8,10 +8,11 @@ dtype, EVEN_K, how the sizes divide. The template's text comes from a provider t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import linecache
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,14 +148,13 @@ def specialise(
         m = 1
     if persistent or not (reads_along_k or source.key.ones):
         k = 1
-    hint_a, hint_b = source.hints_for(problem, config)
-    hint_a &= problem.transpose_a and m == 1
-    hint_b &= not problem.transpose_b and n == 1
+    may_hint = (problem.transpose_a and m == 1, not problem.transpose_b and n == 1)
+    hints = source.hints_for(problem, config) if any(may_hint) else (False, False)
     return KernelSpec(
         source=source.key,
         config=config,
         units=(m, n, k),
-        hints=(hint_a, hint_b),
+        hints=(hints[0] and may_hint[0], hints[1] and may_hint[1]),
         tf32=problem.tf32,
         num_sms=num_sms if persistent else 0,
     )
@@ -225,7 +225,9 @@ class SweepKernel:
         problem = self._problem(a, b, out, bias)
         arguments = self.arguments(problem, a, b, out, bias)
         self._provide_scratch(a)
-        self._function[self.grid(problem)](*arguments, **self.spec.constants, **self.spec.options)
+        run = self._function[self.grid(problem)]
+        with _infeasible_if_too_large(self.spec):
+            run(*arguments, **self.spec.constants, **self.spec.options)
 
     def bind(
         self,
@@ -235,10 +237,10 @@ class SweepKernel:
         bias: torch.Tensor | None = None,
     ) -> Callable[[], None]:
         """A call without arguments that launches, with little work on the CPU."""
-        run = self.load(a, b, out, bias)
+        compiled = self.load(a, b, out, bias)
         problem = self._problem(a, b, out, bias)
         arguments = (*self.arguments(problem, a, b, out, bias), *self.spec.constants.values())
-        bound: Callable[[], None] = functools.partial(run[self.grid(problem)], *arguments)
+        bound: Callable[[], None] = functools.partial(compiled[self.grid(problem)], *arguments)
         return bound
 
     def load(
@@ -253,8 +255,6 @@ class SweepKernel:
         The tensors are checked to make up such a problem, and a candidate that does not fit the
         chip is found here.
         """
-        from triton.runtime.errors import OutOfResources
-
         problem = self._problem(a, b, out, bias)
         self._provide_scratch(a)
         compiled = self._function.warmup(
@@ -263,10 +263,8 @@ class SweepKernel:
             **self.spec.constants,
             **self.spec.options,
         )
-        try:
-            _ = compiled.run  # loads
-        except OutOfResources as error:
-            raise KernelInfeasibleError(f"{self.spec.config}: {error}") from error
+        with _infeasible_if_too_large(self.spec):
+            _ = compiled.run  # Triton loads a kernel when it is first asked how to run it
         return compiled
 
     def grid(self, problem: MMShape) -> tuple[int, int, int]:
@@ -348,6 +346,16 @@ class SweepKernel:
         triton.set_allocator(
             lambda size, alignment, stream: torch.empty(size, device=device, dtype=torch.int8)
         )
+
+
+@contextlib.contextmanager
+def _infeasible_if_too_large(spec: KernelSpec) -> Iterator[None]:
+    from triton.runtime.errors import OutOfResources
+
+    try:
+        yield
+    except OutOfResources as error:
+        raise KernelInfeasibleError(f"{spec.source.template} {spec.config}: {error}") from error
 
 
 def _check_tensor(

@@ -25,12 +25,13 @@ class Launcher:
     def __init__(self, library: KernelLibrary) -> None:
         self._library = library
         self._specs: dict[tuple[Any, ...], KernelSpec] = {}
-        self._loaded: dict[KernelSpec, tuple[SweepKernel, Any]] = {}
+        self._loaded: dict[KernelSpec, tuple[SweepKernel, Any, tuple[Any, ...]]] = {}
+        self._kind = functools.lru_cache(maxsize=16)(_kind)
 
     def spec_for(self, problem: MMShape, candidate: Candidate) -> KernelSpec:
         """The kernel that runs a candidate on a problem, remembered by what it depends on."""
         assert candidate.config is not None
-        kind = _kind(problem)
+        kind = self._kind(problem)
         if kind is None:
             return self._library.spec_for(problem, candidate)
         key = (kind, candidate, problem.K % candidate.config.block_k == 0)
@@ -44,7 +45,7 @@ class Launcher:
         found = self._loaded.get(spec)
         if found is None:
             found = self._loaded[spec] = self._load(spec, tensors)
-        kernel, compiled = found
+        kernel, compiled, constants = found
         grid = kernel.grid(tensors.problem)
         stream = torch.cuda.current_stream(tensors.a.device).cuda_stream
         arguments = kernel.arguments(
@@ -60,12 +61,15 @@ class Launcher:
             None,
             None,
             *arguments,
-            *spec.constants.values(),
+            *constants,
         )
 
-    def _load(self, spec: KernelSpec, tensors: Operands) -> tuple[SweepKernel, Any]:
+    def _load(
+        self, spec: KernelSpec, tensors: Operands
+    ) -> tuple[SweepKernel, Any, tuple[Any, ...]]:
         kernel = self._library.kernel_for(spec)
-        return kernel, kernel.load(tensors.a, tensors.b, tensors.out, tensors.bias)
+        compiled = kernel.load(tensors.a, tensors.b, tensors.out, tensors.bias)
+        return kernel, compiled, tuple(spec.constants.values())
 
 
 def _kind(problem: MMShape) -> tuple[Any, ...] | None:

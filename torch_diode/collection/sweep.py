@@ -44,7 +44,7 @@ class Sweep:
     def __post_init__(self) -> None:
         self._generator = torch.Generator(self.timer.device).manual_seed(self.seed)
 
-    def time(self, problem: MMShape, candidates: Candidates, repeats: int = 5) -> Dataset:
+    def time(self, problem: MMShape, candidates: Candidates) -> Dataset:
         """The timings of all candidates on a problem; those that cannot run say so."""
         torch.backends.cuda.matmul.allow_tf32 = problem.tf32
         tensors = operands(problem, self.timer.device, self._generator)
@@ -57,7 +57,7 @@ class Sweep:
             )
         self._check(tensors, specs, launches, status)
         runnable = [i for i, launch in enumerate(launches) if launch and status[i] == "ok"]
-        measured = self.timer.measure(_calls(launches, runnable), repeats=repeats)
+        measured = self.timer.measure(_calls(launches, runnable))
         results = dict(zip(runnable, measured, strict=True))
         return self._dataset(problem, candidates, status, results)
 

@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 Launch = Callable[[], Any]
-Samples = npt.NDArray[np.float64]
+Rounds = Sequence[tuple[float, int]]
 
-_SLEEP_CYCLES = 2_000_000
-"""About a millisecond: the head start the CPU gets before each round."""
+_SLEEP_CYCLES = 600_000
+"""About a third of a millisecond: the head start the CPU gets before each batch."""
 _MOST_IN_FLIGHT = 300
 """Kernels queued before the host waits; the driver's own queue holds about a thousand launches."""
 
@@ -58,19 +57,21 @@ class Timer:
         self._random = random.Random(self.seed)
 
     def measure(
-        self, launches: Sequence[Launch], close: float = 1.5, repeats: int = 5
+        self, launches: Sequence[Launch], rounds: Rounds = ((1.5, 3), (1.15, 6))
     ) -> list[Measured]:
-        """Every kernel once, then those within `close` of the fastest `repeats` times more.
+        """Every kernel once, then those within so much of the fastest so many times more.
 
-        The repetitions of one kernel are spread over the whole measurement, in a new order each
-        round, so that a drifting clock or a warm neighbour reaches all of them alike.
+        The closer to the fastest, the more repetitions: that is where the order matters. They are
+        spread over the whole measurement, in a new order each time, so that a drifting clock or a
+        warm neighbour reaches all of them alike.
         """
         samples: list[list[float]] = [[] for _ in launches]
-        everyone = list(range(len(launches)))
-        self._rounds(launches, everyone, 1, samples)
-        fastest = min(s[0] for s in samples)
-        near = [i for i in everyone if samples[i][0] <= close * fastest]
-        self._rounds(launches, near, repeats, samples)
+        self._rounds(launches, range(len(launches)), 1, samples)
+        for close, repeats in rounds:
+            medians = [float(np.median(s)) for s in samples]
+            limit = close * min(medians)
+            near = [i for i, median in enumerate(medians) if median <= limit]
+            self._rounds(launches, near, repeats, samples)
         return [summarise(s) for s in samples]
 
     def repeat(self, launches: Sequence[Launch], repeats: int) -> list[list[float]]:
@@ -86,11 +87,11 @@ class Timer:
         repeats: int,
         samples: list[list[float]],
     ) -> None:
+        order: list[int] = []
         for _ in range(repeats):
-            order = list(members)
-            self._random.shuffle(order)
-            for start in range(0, len(order), _MOST_IN_FLIGHT):
-                self._batch(launches, order[start : start + _MOST_IN_FLIGHT], samples)
+            order += self._random.sample(members, len(members))
+        for start in range(0, len(order), _MOST_IN_FLIGHT):
+            self._batch(launches, order[start : start + _MOST_IN_FLIGHT], samples)
 
     def _batch(
         self, launches: Sequence[Launch], batch: Sequence[int], samples: list[list[float]]
