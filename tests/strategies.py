@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,80 +10,91 @@ from hypothesis import strategies as st
 
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.dataset import Dataset
-from torch_diode.types.problem import BATCHED, DTYPES, OPS, MMShape
+from torch_diode.types.problem import BATCHED, DTYPES, MMShape
 from torch_diode.types.shapes import CountedShape, OperationShapeSet
 from torch_diode.types.table import Table, TableEntry
 from torch_diode.types.timing import STATUSES, Timing
 
 SIZES = st.integers(1, 512) | st.integers(1, 2**31 - 1)
-HARDWARE = st.sampled_from(["nvidia-h200", "nvidia-h100", "amd-instinct-mi300x", "cpu-x86.64"])
-RELEASES = st.sampled_from(["", "2.13.0", "2.11.0+cu130", "3.6.0.git1a2b"])
-POWERS = st.sampled_from([16, 32, 64, 128, 256])
+HARDWARE = ("nvidia-h200", "nvidia-h100", "amd-instinct-mi300x", "cpu-x86.64")
+RELEASES = ("", "2.13.0", "2.11.0+cu130", "3.6.0.git1a2b")
+WHAT = [("mm", "none"), ("bmm", "none")]
+WHAT += [(op, bias) for op in ("addmm", "baddbmm") for bias in ("vector", "matrix")]
+NUMBERS = [(dtype, False) for dtype in DTYPES] + [("float32", True)]
+
+# One draw out of many combinations is a tenth of the work of drawing each part.
+KINDS = st.sampled_from(
+    [
+        {"op": op, "bias": bias, "dtype": dtype, "tf32": tf32, "out_dtype": out_dtype}
+        | {"transpose_a": a, "transpose_b": b}
+        for op, bias in WHAT
+        for dtype, tf32 in NUMBERS
+        for out_dtype in (dtype, "float32")
+        for a, b in product((False, True), repeat=2)
+    ]
+)
+CONFIGS = [
+    TritonGEMMConfig(m, n, k, group, stages, warps, *amd)
+    for m, n, k in product((16, 64, 256), (32, 128), (16, 64))
+    for group, stages, warps in ((8, 2, 4), (1, 0, 1), (1024, 32, 64))
+    for amd in ((0, 0, 0), (2, 16, 8))
+]
+CANDIDATES = [
+    Candidate("aten"),
+    Candidate("cutlass::gemm"),
+    *(Candidate("decompose_k", split_k=split) for split in (2, 16, 65536)),
+    *(Candidate("triton::mm", config) for config in CONFIGS),
+    *(Candidate("triton::mm_persistent_tma", config) for config in CONFIGS[::5]),
+    *(Candidate("cutlass::gemm", config) for config in CONFIGS[::7]),
+]
+MEASURED = st.sampled_from(
+    [
+        {"hardware": hardware, "status": status, "method": method, "torch": a, "triton": b}
+        for hardware, status, method in product(HARDWARE, STATUSES, ("sweep", "feedback"))
+        for a, b in product(RELEASES, repeat=2)
+    ]
+)
 
 single = st.floats(2.0**-126, 2.0**120, width=32)
 
 
 @st.composite
 def problems(draw: st.DrawFn, sizes: st.SearchStrategy[int] = SIZES) -> MMShape:
-    op = draw(st.sampled_from(OPS))
-    dtype = draw(st.sampled_from(DTYPES))
-    bias = draw(st.sampled_from(["vector", "matrix"])) if op in ("addmm", "baddbmm") else "none"
-    return MMShape(
-        op,
-        draw(sizes),
-        draw(sizes),
-        draw(sizes),
-        B=draw(sizes) if op in BATCHED else 1,
-        dtype=dtype,
-        out_dtype=draw(st.sampled_from([dtype, "float32"])),
-        transpose_a=draw(st.booleans()),
-        transpose_b=draw(st.booleans()),
-        tf32=draw(st.booleans()) if dtype == "float32" else False,
-        bias=bias,
-    )
+    kind = draw(KINDS)
+    batch = draw(sizes) if kind["op"] in BATCHED else 1
+    return MMShape(M=draw(sizes), N=draw(sizes), K=draw(sizes), B=batch, **kind)
 
 
-@st.composite
-def configs(draw: st.DrawFn) -> TritonGEMMConfig:
-    return TritonGEMMConfig(
-        draw(POWERS),
-        draw(POWERS),
-        draw(POWERS),
-        group_m=draw(st.integers(1, 1024)),
-        num_stages=draw(st.integers(0, 32)),
-        num_warps=draw(st.sampled_from([1, 2, 4, 8, 64])),
-        waves_per_eu=draw(st.integers(0, 16)),
-        matrix_instr_nonkdim=draw(st.sampled_from([0, 16, 64])),
-        kpack=draw(st.integers(0, 8)),
+def configs() -> st.SearchStrategy[TritonGEMMConfig]:
+    blocks = st.sampled_from([1, 16, 32, 64, 128, 4096])
+    return st.builds(
+        TritonGEMMConfig,
+        blocks,
+        blocks,
+        blocks,
+        group_m=st.integers(1, 1024),
+        num_stages=st.integers(0, 32),
+        num_warps=st.sampled_from([1, 2, 4, 8, 64]),
+        waves_per_eu=st.integers(0, 16),
+        matrix_instr_nonkdim=st.integers(0, 64),
+        kpack=st.integers(0, 8),
     )
 
 
 def candidates() -> st.SearchStrategy[Candidate]:
-    triton = st.sampled_from(["triton::mm", "triton::bmm", "triton::mm_persistent_tma"])
-    return st.one_of(
-        st.just(Candidate("aten")),
-        st.builds(Candidate, triton, configs()),
-        st.builds(Candidate, st.just("cutlass::gemm"), configs() | st.none()),
-        st.builds(Candidate, st.just("decompose_k"), split_k=st.integers(2, 65536)),
-    )
+    return st.sampled_from(CANDIDATES)
 
 
 @st.composite
-def timings(
-    draw: st.DrawFn, shapes: st.SearchStrategy[MMShape] | None = None, spread: bool = True
-) -> Timing:
-    status = draw(st.sampled_from(STATUSES))
+def timings(draw: st.DrawFn, shapes: st.SearchStrategy[MMShape] | None = None) -> Timing:
+    measured = draw(MEASURED)
     return Timing(
-        draw(HARDWARE),
-        draw(problems() if shapes is None else shapes),
-        draw(candidates()),
-        shortest(draw(single)) if status == "ok" else None,
-        status=status,
-        spread=shortest(draw(single)) if spread and draw(st.booleans()) else None,
+        problem=draw(problems() if shapes is None else shapes),
+        candidate=draw(candidates()),
+        time_us=shortest(draw(single)) if measured["status"] == "ok" else None,
+        spread=draw(st.none() | single.map(shortest)),
         repeats=draw(st.integers(0, 2**15 - 1)),
-        method=draw(st.sampled_from(["sweep", "feedback"])),
-        torch=draw(RELEASES),
-        triton=draw(RELEASES),
+        **measured,
     )
 
 
@@ -92,17 +104,22 @@ def key(timing: Timing) -> tuple[Any, ...]:
     return (timing.hardware, timing.problem, timing.candidate, *measured)
 
 
+SHAPES = (
+    MMShape("mm", 512, 4096, 4096, transpose_b=True),
+    MMShape("addmm", 64, 128, 256, dtype="float32", tf32=True, bias="matrix"),
+    MMShape("bmm", 128, 128, 64, B=8, dtype="float16", out_dtype="float32"),
+)
 PROVENANCE = st.dictionaries(
-    st.text(st.characters(codec="utf-8"), min_size=1, max_size=8),
-    st.lists(st.text(st.characters(codec="utf-8"), max_size=8), max_size=3).map(tuple),
-    max_size=3,
+    st.text(st.characters(codec="utf-8"), min_size=1, max_size=6),
+    st.lists(st.text(st.characters(codec="utf-8"), max_size=6), max_size=2).map(tuple),
+    max_size=2,
 )
 
 
 @st.composite
-def datasets(draw: st.DrawFn, max_size: int = 12) -> Dataset:
-    """Few problems, so that several timings share one; each timing once."""
-    shapes = st.sampled_from(draw(st.lists(problems(), min_size=1, max_size=4)))
+def datasets(draw: st.DrawFn, max_size: int = 8) -> Dataset:
+    """Few problems, so that timings share them; each timing once."""
+    shapes = st.sampled_from([*SHAPES, draw(problems())])
     rows = draw(st.lists(timings(shapes), max_size=max_size, unique_by=key))
     return Dataset.from_timings(rows, draw(PROVENANCE))
 
@@ -116,7 +133,7 @@ def tables(draw: st.DrawFn) -> Table:
         template_hash=st.none() | st.from_regex(r"[0-9a-f]{6}", fullmatch=True),
     )
     entries = st.lists(entry, min_size=1, max_size=4, unique_by=lambda e: e.candidate).map(tuple)
-    row = st.tuples(HARDWARE, problems(), entries)
+    row = st.tuples(st.sampled_from(HARDWARE), problems(), entries)
     rows = draw(st.lists(row, max_size=6, unique_by=lambda r: r[:2]))
     names = st.sampled_from(["torch", "triton", "dataset"])
     provenance = draw(st.dictionaries(names, st.text(st.characters(codec="utf-8"), max_size=8)))

@@ -89,6 +89,15 @@ def test_what_has_no_config_needs_nothing() -> None:
     assert fits(resources, candidates, H200).all()
 
 
+def test_a_config_beyond_all_measure_does_not_wrap_around() -> None:
+    candidates = Candidates.of(
+        [Candidate("triton::mm", TritonGEMMConfig(4096, 4096, 4096, 8, 32, 64))]
+    )
+    resources = resources_of(candidates, MMShape("mm", 4096, 4096, 4096), H200)
+    assert resources.shared_bytes[0] == 32 * 8192 * 4096 * 2
+    assert not fits(resources, candidates, H200).any()
+
+
 def test_a_config_too_large_for_the_chip_does_not_fit() -> None:
     large = Candidate("triton::mm", TritonGEMMConfig(128, 128, 128, 8, 4, 4))
     small = Candidate("triton::mm", TritonGEMMConfig(64, 64, 32, 8, 3, 4))

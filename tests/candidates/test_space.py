@@ -8,29 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.strategies import problems
 from torch_diode.candidates import candidate_space, k_splits, offered_templates, resources_of
 from torch_diode.candidates.space import block_cap
 from torch_diode.hardware import known, known_names
 from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import BATCHED, DTYPES, OPS, MMShape
+from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")
-SIZES = st.integers(1, 1 << 14) | st.integers(0, 14).map(lambda power: 1 << power)
-
-
-@st.composite
-def problems(draw: st.DrawFn) -> MMShape:
-    op = draw(st.sampled_from(OPS))
-    return MMShape(
-        op,
-        *(draw(SIZES), draw(SIZES), draw(SIZES)),
-        B=draw(st.integers(1, 32)) if op in BATCHED else 1,
-        dtype=draw(st.sampled_from(DTYPES)),
-        transpose_a=draw(st.booleans()),
-        transpose_b=draw(st.booleans()),
-    )
-
-
 chips = st.sampled_from(known_names()).map(known)
 
 

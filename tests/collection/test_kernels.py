@@ -250,6 +250,8 @@ class TestCompile:
     def test_a_launch_finds_what_another_process_compiled(
         self, library: KernelLibrary, fresh_triton_cache: Path
     ) -> None:
+        if torch.cuda.is_initialized():
+            pytest.skip("another test has used CUDA in this process, so nothing can be forked")
         problems = [
             MMShape("mm", 48, 64, 96, dtype="float32", transpose_b=True),
             MMShape("addmm", 41, 63, 97, dtype="bfloat16"),
@@ -329,7 +331,8 @@ def _instructions(compiled: Any) -> Counter[str]:
     return Counter(re.findall(kinds, compiled.asm["ptx"]))
 
 
-NUMERIC_SIZES = [(37, 51, 29), (33, 40, 48), (1, 7, 5), (16, 1, 1)]
+NUMERIC_SIZES = [(19, 35, 21), (17, 40, 32), (1, 7, 5), (16, 1, 1)]
+NUMERIC_LAYOUTS = [(False, True), (True, False)]
 NUMERIC_KINDS = [kind for kind in KINDS if kind[0] != PERSISTENT_TMA]
 # Seen on triton 3.9: a mask made with a scalar comparison, which torch 2.13's bmm template has.
 INTERPRETER_FAULT = "mask has unsupported dtype"
@@ -353,13 +356,13 @@ def _tensors(problem: MMShape) -> tuple[torch.Tensor, ...]:
 
 
 def run_in_interpreter() -> None:
-    """Run every numeric case on CPU tensors and print its error; started with TRITON_INTERPRET=1."""
+    """Print the error of every numeric case, on CPU tensors; needs TRITON_INTERPRET=1."""
     from triton.runtime.errors import InterpreterError
 
     torch.manual_seed(0)
     library = KernelLibrary(template_source, num_sms=3)
     for template, op, bias in NUMERIC_KINDS:
-        for sizes, (a, b) in itertools.product(NUMERIC_SIZES, LAYOUTS):
+        for sizes, (a, b) in itertools.product(NUMERIC_SIZES, NUMERIC_LAYOUTS):
             batch = 3 if template == BMM else 1
             problem = MMShape(
                 op, *sizes, B=batch, dtype="float32", transpose_a=a, transpose_b=b, bias=bias
@@ -398,11 +401,11 @@ def interpreted() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("op", "bias"), [kind[1:] for kind in NUMERIC_KINDS])
-def test_results_are_right_for_odd_shapes_in_every_layout(
+def test_results_are_right_for_odd_shapes_in_both_layouts_of_an_operand(
     interpreted: list[dict[str, Any]], op: str, bias: str
 ) -> None:
     results = {c["problem"]: c["result"] for c in interpreted if c["kind"] == [op, bias]}
-    assert len(results) == len(NUMERIC_SIZES) * len(LAYOUTS)
+    assert len(results) == len(NUMERIC_SIZES) * len(NUMERIC_LAYOUTS)
     if all(INTERPRETER_FAULT in str(result) for result in results.values()):
         pytest.skip("this Triton's interpreter cannot run torch's template")
     assert {p: r for p, r in results.items() if not isinstance(r, float) or r > 1e-5} == {}

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.strategies import candidates, problems
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known, known_names
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
@@ -76,11 +77,11 @@ def test_among_triton_configs_a_large_tile_wins_a_large_problem() -> None:
 
 
 def test_more_stages_hide_more_latency() -> None:
-    candidates = Candidates.of(
+    three = Candidates.of(
         Candidate("triton::mm", TritonGEMMConfig(64, 64, 32, 8, stages, 4)) for stages in (1, 2, 4)
     )
     problem = MMShape("mm", 512, 512, 4096)
-    times = ANALYTICAL.predict_us(problem, candidates, H200)
+    times = ANALYTICAL.predict_us(problem, three, H200)
     assert times[0] > times[1] > times[2]
 
 
@@ -110,6 +111,18 @@ def test_no_prediction_beats_the_roofline(m: int, n: int, k: int, name: str) -> 
     assert np.isfinite(ranking.predicted_us).all()
 
 
+@settings(deadline=None)
+@given(problem=problems(), given_candidates=st.lists(candidates(), max_size=8, unique=True))
+def test_any_candidates_of_any_problem_get_an_answer_or_a_reason(
+    problem: MMShape, given_candidates: list[Candidate]
+) -> None:
+    offered = Candidates.of(given_candidates)
+    ranking = ANALYTICAL.rank(problem, offered, H200)
+    assert (ranking is None) == bool(ANALYTICAL.why_abstained(problem, offered, H200))
+    if ranking is not None:
+        assert sorted(ranking.order.tolist()) == list(range(len(offered)))
+
+
 @settings(deadline=None, max_examples=60)
 @given(m=sizes, n=sizes, k=sizes, factor=st.integers(2, 8))
 def test_a_longer_k_never_takes_aten_less_time(m: int, n: int, k: int, factor: int) -> None:
@@ -134,10 +147,10 @@ def test_it_abstains_on_hardware_it_knows_too_little_of(field: str, lacking: Har
 
 
 def test_it_abstains_on_a_template_it_has_no_model_of() -> None:
-    candidates = Candidates.of([Candidate("aten"), Candidate("cutlass_gemm")])
+    two = Candidates.of([Candidate("aten"), Candidate("cutlass_gemm")])
     problem = MMShape("mm", 512, 512, 512)
-    assert ANALYTICAL.rank(problem, candidates, H200) is None
-    assert "cutlass_gemm" in ANALYTICAL.why_abstained(problem, candidates, H200)
+    assert ANALYTICAL.rank(problem, two, H200) is None
+    assert "cutlass_gemm" in ANALYTICAL.why_abstained(problem, two, H200)
 
 
 def test_it_conforms() -> None:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import torch_diode.heuristics
 
 
@@ -17,6 +19,19 @@ def test_the_room_can_be_imported_without_torch() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_only_tables_need_the_library_that_reads_them() -> None:
+    program = (
+        "import sys\n"
+        "from torch_diode.heuristics import AnalyticalHeuristic, Chain, ModelHeuristic, heuristic\n"
+        "sys.exit('imports pyarrow' if 'pyarrow' in sys.modules else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_every_public_name_is_there() -> None:
     for name in torch_diode.heuristics.__all__:
         assert hasattr(torch_diode.heuristics, name)
+        assert name in dir(torch_diode.heuristics)
+    with pytest.raises(AttributeError, match="unheard"):
+        torch_diode.heuristics.unheard  # noqa: B018

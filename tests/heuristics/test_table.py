@@ -4,14 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from torch_diode.candidates import candidate_space
 from torch_diode.files.tables import write_table
 from torch_diode.hardware import known
 from torch_diode.heuristics.conformance import check_heuristic
-from torch_diode.heuristics.table import LookupTable, position_of
+from torch_diode.heuristics.table import LookupTable
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.problem import MMShape
@@ -119,13 +117,3 @@ def test_a_table_from_a_file_answers_as_the_one_written(tmp_path: Path) -> None:
 def test_a_table_conforms() -> None:
     report = check_heuristic(LookupTable(TWO), H200).raise_if_failed()
     assert report.answered > 0
-
-
-@given(st.integers(0, len(SPACE) - 1))
-def test_a_candidate_is_found_where_it_stands(row: int) -> None:
-    assert position_of(SPACE[row], SPACE) == row
-
-
-def test_a_candidate_of_another_template_or_config_is_not_found() -> None:
-    assert position_of(NOT_ON_OFFER, SPACE) is None
-    assert position_of(Candidate("decompose_k", split_k=2), SPACE) is None

@@ -13,7 +13,7 @@ def test_a_config_survives_json(config):
     assert TritonGEMMConfig.from_dict(config.to_dict()) == config
 
 
-@given(candidates())
+@given(candidates() | configs().map(lambda config: Candidate("triton::mm", config)))
 def test_a_candidate_survives_json(candidate):
     assert Candidate.from_dict(candidate.to_dict()) == candidate
 

@@ -9,7 +9,9 @@ from torch_diode.types.grouping import group, number_rows
 
 wide = st.integers(-(2**40), 2**40)
 narrow = st.integers(0, 2)
-rows = st.lists(st.tuples(narrow, wide | narrow, st.sampled_from("abc"), st.booleans()), max_size=20)
+rows = st.lists(
+    st.tuples(narrow, wide | narrow, st.sampled_from("abc"), st.booleans()), max_size=20
+)
 
 
 def table_of(items):

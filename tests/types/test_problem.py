@@ -35,20 +35,16 @@ def test_a_problem_is_hashable_ordered_and_can_go_to_another_process(problem):
 
 
 @given(st.text())
-def test_any_text_is_a_key_or_is_refused(text):
-    try:
-        assert MMShape.from_key(text).key == text
-    except InvalidValueError as fault:
-        assert "\n" not in str(fault)
+def test_a_text_that_is_no_key_is_refused_in_one_line(text):
+    with pytest.raises(InvalidValueError, match=r"^problem key: got [^\n]*$"):
+        MMShape.from_key(text)
 
 
 def test_the_key_reads_as_the_spec_has_it():
     assert str(MMShape("mm", 512, 4096, 4096, transpose_b=True)) == "mm:512x4096x4096:bfloat16:nt"
     batched = MMShape("bmm", 128, 128, 64, B=8, dtype="float16")
     assert batched.key == "bmm:8x128x128x64:float16:nn"
-    full = MMShape(
-        "addmm", 1, 2, 3, dtype="float32", out_dtype="float16", tf32=True, bias="matrix"
-    )
+    full = MMShape("addmm", 1, 2, 3, dtype="float32", out_dtype="float16", tf32=True, bias="matrix")
     assert full.key == "addmm:1x2x3:float32:nn:tf32:out=float16:bias=matrix"
 
 
@@ -98,7 +94,7 @@ def test_a_bad_field_is_refused_by_name(change, said):
 
 
 def test_an_unknown_or_missing_field_is_refused():
-    with pytest.raises(InvalidValueError, match="unknown field 'transposeb'.*'transpose_b'"):
+    with pytest.raises(InvalidValueError, match=r"unknown field 'transposeb'.*'transpose_b'"):
         MMShape.from_dict({"op": "mm", "M": 1, "N": 1, "K": 1, "transposeb": True})
     with pytest.raises(InvalidValueError, match="got no field 'K'"):
         MMShape.from_dict({"op": "mm", "M": 1, "N": 1})

@@ -23,8 +23,6 @@ from torch_diode.types.candidates import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import DTYPE_BYTES, MMShape
 
-Ints = npt.NDArray[np.int32]
-
 SAFE_SHARED_MEMORY = 48 * 1024
 """What a block may always have, on any GPU: the limit where a chip's own is not known."""
 
@@ -43,8 +41,8 @@ _ADDRESS_REGISTERS = 1.6
 class Resources:
     """By candidate; all zero for one that is no Triton config."""
 
-    shared_bytes: Ints
-    registers: Ints
+    shared_bytes: npt.NDArray[np.int64]
+    registers: npt.NDArray[np.int32]
     compiles: npt.NDArray[np.bool_]
     """False only where the compiler was seen to refuse the config."""
     measured: npt.NDArray[np.bool_]
@@ -94,10 +92,12 @@ def uses_matrix_unit_on_shared(
     return np.asarray(wide & (candidates.fields["num_warps"] >= _MATRIX_UNIT_WARPS))
 
 
-def _shared_by_rule(candidates: Candidates, problem: MMShape, hardware: Hardware) -> Ints:
+def _shared_by_rule(
+    candidates: Candidates, problem: MMShape, hardware: Hardware
+) -> npt.NDArray[np.int64]:
     f = candidates.fields
     item = DTYPE_BYTES[problem.dtype]
-    load = (f["block_m"] + f["block_n"]) * f["block_k"] * item
+    load = (f["block_m"] + f["block_n"]) * f["block_k"].astype(np.int64) * item
     if arch_number(hardware.arch) >= 80:
         direct = uses_matrix_unit_on_shared(candidates, problem, hardware)
         buffers = np.maximum(np.where(direct, f["num_stages"], f["num_stages"] - 1), 1)
@@ -105,7 +105,7 @@ def _shared_by_rule(candidates: Candidates, problem: MMShape, hardware: Hardware
         buffers = np.maximum(f["num_stages"], 1)
     epilogue = f["block_m"] * f["block_n"] * DTYPE_BYTES[problem.out_dtype]
     barriers = np.where(_has_barriers(candidates, hardware), _BARRIER_BYTES * buffers, 0)
-    return np.asarray(np.maximum(buffers * load, epilogue) + barriers, dtype=np.int32)
+    return np.asarray(np.maximum(buffers * load, epilogue) + barriers, dtype=np.int64)
 
 
 def _has_barriers(candidates: Candidates, hardware: Hardware) -> npt.NDArray[np.bool_]:
@@ -121,7 +121,9 @@ def _uses_tma(candidates: Candidates) -> npt.NDArray[np.bool_]:
     return mask
 
 
-def _registers_by_rule(candidates: Candidates, problem: MMShape, hardware: Hardware) -> Ints:
+def _registers_by_rule(
+    candidates: Candidates, problem: MMShape, hardware: Hardware
+) -> npt.NDArray[np.int32]:
     """The accumulator; some registers for each address a thread loads 16 bytes from, except with
     TMA; operand fragments where they pass through registers; and what every kernel needs.
 

@@ -10,11 +10,11 @@ measurement, and the sample is thrown away.
 from __future__ import annotations
 
 import random
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 Launch = Callable[[], Any]
@@ -68,7 +68,7 @@ class Timer:
         samples: list[list[float]] = [[] for _ in launches]
         self._rounds(launches, range(len(launches)), 1, samples)
         for close, repeats in rounds:
-            medians = [float(np.median(s)) for s in samples]
+            medians = [statistics.median(s) for s in samples]
             limit = close * min(medians)
             near = [i for i, median in enumerate(medians) if median <= limit]
             self._rounds(launches, near, repeats, samples)
@@ -124,7 +124,10 @@ class Timer:
 def summarise(samples: Sequence[float]) -> Measured:
     """Median, and half the interquartile range over it; the first, single look at a kernel counts
     only where there is no other, since it may have paid for loading the kernel."""
-    taken = np.asarray(samples[1:] if len(samples) > 2 else samples)
-    low, middle, high = np.quantile(taken, (0.25, 0.5, 0.75))
-    spread = float((high - low) / 2 / middle) if len(taken) > 2 else 0.0
-    return Measured(round(float(middle), 3), round(spread, 4), len(taken))
+    taken = samples[1:] if len(samples) > 2 else samples
+    middle = statistics.median(taken)
+    spread = 0.0
+    if len(taken) > 2:
+        low, _, high = statistics.quantiles(taken, n=4, method="inclusive")
+        spread = (high - low) / 2 / middle
+    return Measured(round(middle, 3), round(spread, 4), len(taken))

@@ -3,6 +3,9 @@
 There a key spells out the device's name, each input's dtype, sizes and strides, the scalars and
 the op; an entry holds a template's id and its arguments. Every argument a template needs is
 written out, because torch 2.10 and 2.11 fill in none.
+
+For addmm torch asks twice, for ATen and for Triton; where a table names only one of them, torch
+adds its own list for the other.
 """
 
 from __future__ import annotations

@@ -1,11 +1,19 @@
-"""How a decision is made: the protocol, and model, table, custom and analytical behind it."""
+"""How a decision is made: the protocol, and model, table, custom and analytical behind it.
 
-from torch_diode.heuristics.analytical import AnalyticalHeuristic
-from torch_diode.heuristics.base import Heuristic
-from torch_diode.heuristics.chain import Chain
-from torch_diode.heuristics.custom import CustomHeuristic, heuristic
-from torch_diode.heuristics.model import ModelHeuristic, TimingModel
-from torch_diode.heuristics.table import LookupTable
+Names are loaded when they are asked for: a compile that only asks a model need not pay for the
+libraries that read tables.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch_diode.heuristics.analytical import AnalyticalHeuristic
+    from torch_diode.heuristics.base import Heuristic
+    from torch_diode.heuristics.chain import Chain
+    from torch_diode.heuristics.custom import CustomHeuristic, heuristic
+    from torch_diode.heuristics.model import ModelHeuristic, TimingModel
+    from torch_diode.heuristics.table import LookupTable
 
 __all__ = [
     "AnalyticalHeuristic",
@@ -17,3 +25,24 @@ __all__ = [
     "TimingModel",
     "heuristic",
 ]
+
+_MODULES = {
+    "AnalyticalHeuristic": "analytical",
+    "Chain": "chain",
+    "CustomHeuristic": "custom",
+    "Heuristic": "base",
+    "LookupTable": "table",
+    "ModelHeuristic": "model",
+    "TimingModel": "model",
+    "heuristic": "custom",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

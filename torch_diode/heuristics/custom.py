@@ -10,7 +10,7 @@ import numpy as np
 
 from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.heuristics.code_text import function_text
-from torch_diode.heuristics.table import position_of
+from torch_diode.heuristics.position import position_of
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.errors import InvalidValueError

@@ -9,15 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from torch_diode.heuristics.base import Heuristic, digest
-from torch_diode.types.candidate import CONFIG_FIELDS, Candidate
+from torch_diode.heuristics.position import position_of
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.ranking import Ranking
 from torch_diode.types.table import Table, TableEntry
-
-_NO_CONFIG = dict.fromkeys(CONFIG_FIELDS, 0)
-_TELLING_FIELDS = ("block_m", "block_n", "block_k", "num_stages")
 
 
 class LookupTable(Heuristic):
@@ -99,20 +96,3 @@ class LookupTable(Heuristic):
             for hardware, problem, entries in self.table
         )
         return digest(*rows)
-
-
-def position_of(candidate: Candidate, candidates: Candidates) -> int | None:
-    """Where a candidate stands among others; None where it is not among them."""
-    if candidate.template not in candidates.templates:
-        return None
-    fields = candidates.fields
-    config = _NO_CONFIG if candidate.config is None else vars(candidate.config)
-    mask = candidates.template == candidates.templates.index(candidate.template)
-    for name in _TELLING_FIELDS:
-        mask &= fields[name] == config[name]
-    for row in np.flatnonzero(mask):
-        if fields["split_k"][row] == candidate.split_k and all(
-            fields[name][row] == config[name] for name in CONFIG_FIELDS
-        ):
-            return int(row)
-    return None

@@ -73,7 +73,12 @@ def render(
     graph = GraphLowering(torch.fx.symbolic_trace(torch.nn.Identity()), shape_env=shape_env)
     dims = tuple(map(sympy.Integer, sizes)) if sizes else _symbols(shape_env, key)
     kernel_type = _kernel_type(dict(zip(dims, SIZE_NAMES, strict=True)))
-    with V.set_graph_handler(graph), patch.object(template, "kernel_type", kernel_type):
+    with (
+        V.set_graph_handler(graph),
+        patch.object(template, "kernel_type", kernel_type),
+        # Asked of the device on some releases, which would make a CUDA context here.
+        patch.object(torch.cuda, "is_tf32_supported", lambda: True),
+    ):
         nodes = _input_nodes(graph, key, dims)
         caller = template.generate(
             input_nodes=nodes, layout=_out_layout(key, dims), **_options(template, key)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
-import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from numbers import Real
@@ -50,20 +50,30 @@ def power_of_two(owner: str, field: str, value: Any, *, low: int, high: int) -> 
 
 def positive_time(owner: str, field: str, value: Any) -> float:
     """`value` as a float of microseconds: finite and above zero."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not 0 < value <= sys.float_info.max:
+    number = _real(value)
+    if not 0 < number < math.inf:
         refuse(owner, field, value, "microseconds above zero and finite")
-    return float(value)
+    return number
 
 
 def fraction(
     owner: str, field: str, value: Any, expected: str = "a fraction of the time, 0 or more"
 ) -> float:
     """`value` as a float: finite, 0 or more."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not 0 <= value <= sys.float_info.max:
+    number = _real(value)
+    if not 0 <= number < math.inf:
         refuse(owner, field, value, expected)
-    return float(value)
+    return number
+
+
+def _real(value: Any) -> float:
+    """`value` as a float; NaN where it is no number, or a whole one beyond any float."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
 
 
 def flag(owner: str, field: str, value: Any) -> bool:

@@ -70,18 +70,34 @@ def _typed(column: spec.Column, table: pa.Table, done: dict[str, pa.Array]) -> p
         return _default(column, table.num_rows, done)
     array = table.column(column.name)
     try:
+        if not any(fits(array.type) for fits in _accepted(column.type)):
+            raise pa.ArrowInvalid("another kind of value")
         if column.type == spec.TEXT:
             return _one_array(_text(array), spec.TEXT)
-        if pa.types.is_floating(array.type) and pa.types.is_integer(column.type):
-            raise pa.ArrowInvalid("fractions cannot be whole numbers")
-        if pa.types.is_boolean(array.type) != pa.types.is_boolean(column.type):
-            raise pa.ArrowInvalid("true and false are not numbers")
         return _one_array(array.cast(column.type), column.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as fault:
         reason = str(fault).splitlines()[0][:120]
         raise InvalidValueError(
             f"dataset column {column.name!r}: got {array.type} ({reason}); expected {column.type}"
         ) from None
+
+
+def _accepted(type_: pa.DataType) -> tuple[Callable[[pa.DataType], bool], ...]:
+    """What a column of this type may come as: arrow would also turn "8" and True into a number."""
+    kinds = pa.types
+    if type_ == spec.TEXT:
+        return kinds.is_string, kinds.is_large_string, _is_text_dictionary, kinds.is_null
+    if kinds.is_boolean(type_):
+        return kinds.is_boolean, kinds.is_null
+    if kinds.is_integer(type_):
+        return kinds.is_integer, kinds.is_null
+    return kinds.is_floating, kinds.is_integer, kinds.is_null
+
+
+def _is_text_dictionary(type_: pa.DataType) -> bool:
+    return pa.types.is_dictionary(type_) and (
+        pa.types.is_string(type_.value_type) or pa.types.is_large_string(type_.value_type)
+    )
 
 
 def _default(column: spec.Column, rows: int, done: dict[str, pa.Array]) -> pa.Array:
