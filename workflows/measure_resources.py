@@ -1,16 +1,19 @@
 """Compile Inductor's matmul templates for an architecture and file what the kernels need.
 
-No GPU takes part. A full run (all configs, three precisions, two layouts) is some 10,000 kernels:
-minutes on 16 cores, hours on two. It writes as it goes and skips what the file already has, so it
-can be stopped and started again.
+No GPU takes part. A full run (all configs, three precisions, two layouts) is some 23,000 kernels:
+under an hour on 16 cores, most of a day on two. It writes as it goes and skips what the file
+already has, so it can be stopped and started again. A sweep compiles kernels anyway and lists what
+they need: `--from-sweep` files those.
 
     python workflows/measure_resources.py --arch sm_90 --processes 16
+    python workflows/measure_resources.py --arch sm_90 --from-sweep timings/kernels.csv
     python workflows/measure_resources.py --arch sm_90 --sample 30 --seed 1     # a look first
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import itertools
 import json
 import os
@@ -49,6 +52,11 @@ def main() -> int:
         return 2
     path = Path(options.output or FOLDER / f"{options.arch}.json")
     kernels = _already(path)
+    if options.from_sweep:
+        _file_sweep(kernels, options.from_sweep)
+        _write(path, options.arch, kernels, options.measured_with)
+        print(f"{path}: {sum(map(len, kernels.values()))} kernels on file")
+        return 0
     library = KernelLibrary(template_source, options.units)
     wanted = _wanted(library, options, kernels)
     print(f"{path}: {sum(map(len, kernels.values()))} kernels on file, {len(wanted)} to compile")
@@ -70,7 +78,30 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--units", type=int, default=132, help="multiprocessors, for TMA's grid")
     parser.add_argument("--sample", type=int, help="this many configs of each kind, at random")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--from-sweep", nargs="+", type=Path, help="lists a sweep wrote")
+    parser.add_argument("--measured-with", nargs=2, metavar=("TORCH", "TRITON"))
     return parser
+
+
+def _file_sweep(kernels: Kernels, paths: Iterable[Path]) -> None:
+    """The kernels a sweep compiled for aligned sizes. Where one config was compiled several times
+    (for another op, or with and without EVEN_K), what the most demanding one needs."""
+    for path in paths:
+        with path.open(newline="") as stream:
+            for line in csv.DictReader(stream):
+                item = 4 if line["dtype"] == "float32" else 2
+                layout = "nt"[int(line["transpose_a"])] + "nt"[int(line["transpose_b"])]
+                read_along = "mn" if layout == "tn" else "nk"
+                aligned = all(int(line[f"unit_{letter}"]) * item == 16 for letter in read_along)
+                if not (aligned or line["template"].endswith("_tma")):
+                    continue
+                precision = "tf32" if int(line["tf32"]) else line["dtype"]
+                precision = "bfloat16" if precision == "float16" else precision
+                row = tuple(int(line[field]) for field in _CONFIG_COLUMNS)
+                needs = [int(line[n]) for n in ("shared_bytes", "registers", "stack_bytes")]
+                table = kernels.setdefault(f"{line['template']}/{precision}/{layout}", {})
+                before = table.get(row, [0] * len(COLUMNS))[len(row) :]
+                table[row] = [*row, *map(max, before, needs)]
 
 
 Kernels = dict[str, dict[tuple[int, ...], list[int]]]
@@ -151,12 +182,15 @@ def _needs(outcome: CompileOutcome) -> tuple[int, int, int]:
     return outcome.shared_bytes, outcome.registers, outcome.stack_bytes
 
 
-def _write(path: Path, arch: str, kernels: Kernels) -> None:
+def _write(
+    path: Path, arch: str, kernels: Kernels, releases: tuple[str, str] | None = None
+) -> None:
     """One kernel a line, sorted, whole or not at all."""
+    with_torch, with_triton = releases or (torch.__version__, triton.__version__)
     head: dict[str, Any] = {
         "version": VERSION,
         "arch": arch,
-        "measured_with": {"torch": torch.__version__, "triton": triton.__version__},
+        "measured_with": {"torch": with_torch, "triton": with_triton},
         "columns": COLUMNS,
     }
     lines = []

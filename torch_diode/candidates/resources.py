@@ -27,6 +27,7 @@ SAFE_SHARED_MEMORY = 48 * 1024
 """What a block may always have, on any GPU: the limit where a chip's own is not known."""
 
 _BARRIER_BYTES = 16
+_TMA_ALIGNMENT = 1024
 _MATRIX_UNIT_ROWS = 64
 _MATRIX_UNIT_WARPS = 4
 _MOST_REGISTERS = 255
@@ -105,7 +106,17 @@ def _shared_by_rule(
         buffers = np.maximum(f["num_stages"], 1)
     epilogue = f["block_m"] * f["block_n"] * DTYPE_BYTES[problem.out_dtype]
     barriers = np.where(_has_barriers(candidates, hardware), _BARRIER_BYTES * buffers, 0)
-    return np.asarray(np.maximum(buffers * load, epilogue) + barriers, dtype=np.int64)
+    needs = np.maximum(buffers * load, epilogue) + barriers
+    return np.asarray(needs + _tma_extra(candidates, problem), dtype=np.int64)
+
+
+def _tma_extra(candidates: Candidates, problem: MMShape) -> npt.NDArray[np.int64]:
+    """TMA's blocks start on 1 KiB; in full float32 a transposed B is held once more, to be turned
+    round. Seen in compiled kernels, where it is the difference to the rule above."""
+    f = candidates.fields
+    turned = problem.dtype == "float32" and not problem.tf32 and problem.transpose_b
+    again = f["block_n"].astype(np.int64) * f["block_k"] * DTYPE_BYTES[problem.dtype] * turned
+    return np.where(_uses_tma(candidates), _TMA_ALIGNMENT + _BARRIER_BYTES + again, 0)
 
 
 def _has_barriers(candidates: Candidates, hardware: Hardware) -> npt.NDArray[np.bool_]:
