@@ -44,7 +44,7 @@ def synthetic(problems: int, candidates: int, seed: int = 0) -> Dataset:
     values["torch"] = np.zeros(rows, dtype=np.int16)
     values["triton"] = np.zeros(rows, dtype=np.int16)
     arrays = {name: _array(name, values[name]) for name in spec.BY_NAME}
-    return Dataset(pa.table(arrays), {"collected": ("2026-01-01",), "template triton::mm": ("5f1",)})
+    return Dataset(pa.table(arrays), {"collected": ("2026-01-01",)})
 
 
 TEXTS = {

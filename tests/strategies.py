@@ -137,7 +137,7 @@ def tables(draw: st.DrawFn) -> Table:
     rows = draw(st.lists(row, max_size=6, unique_by=lambda r: r[:2]))
     names = st.sampled_from(["torch", "triton", "dataset"])
     provenance = draw(st.dictionaries(names, st.text(st.characters(codec="utf-8"), max_size=8)))
-    return Table(tuple(rows), tuple(sorted(provenance.items())))
+    return Table(tuple(rows), tuple(provenance.items()))
 
 
 def shape_sets() -> st.SearchStrategy[OperationShapeSet]:

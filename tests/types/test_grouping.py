@@ -54,6 +54,14 @@ def test_numbering_stays_exact_when_the_columns_together_overflow(items):
     assert number_rows(columns, len(items)).tolist() == slowly(items)[0]
 
 
+def test_a_column_is_not_lost_where_the_others_fill_the_number():
+    """Three columns of 32 bits: the first would be shifted out of 64."""
+    top = 2**32 - 1
+    items = [(0, 0, 0), (1, 0, 0), (top, top, top), (0, 0, 0)]
+    columns = [np.array(column, dtype=np.int64) for column in zip(*items, strict=True)]
+    assert number_rows(columns, len(items)).tolist() == [0, 1, 2, 0]
+
+
 @given(
     st.lists(st.tuples(narrow, st.none() | st.integers(1, 5).map(float)), max_size=20),
     st.integers(1, 4),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -72,6 +73,9 @@ app.add_typer(table.app, name="table")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program; a fault of the user's or of a file is one sentence and exit code 2."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A file's name may hold what no encoding has; that is no reason to fail.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app(args=repeat_options(given), prog_name="torch-diode")
     except DiodeError as fault:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,11 +11,13 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 
+# A column that does not fit would be dropped; a line that does not fit is wrapped by the terminal.
+_WIDE = 240
+
 
 def console() -> Console:
-    """Standard output. Where it is no terminal, lines are as long as they need to be."""
-    wide = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "0")) or 240
-    return Console(width=wide, highlight=False, soft_wrap=False)
+    """Standard output."""
+    return Console(highlight=False)
 
 
 def print_table(
@@ -31,7 +32,7 @@ def print_table(
         table.add_column(name, justify=side, no_wrap=True)  # type: ignore[arg-type]
     for row in rows:
         table.add_row(*(_shown(value) for value in row))
-    console().print(table)
+    Console(width=_WIDE, highlight=False).print(table)
 
 
 def print_json(data: Any) -> None:
@@ -41,7 +42,7 @@ def print_json(data: Any) -> None:
 
 def say(text: str) -> None:
     """A line of plain text."""
-    console().print(text, markup=False)
+    console().print(text, markup=False, soft_wrap=True)
 
 
 def _shown(value: Any) -> str:

@@ -49,7 +49,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+def write_bytes(path: str | os.PathLike[str], data: bytes | bytearray) -> None:
     """`data` as a file, whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_bytes(data)

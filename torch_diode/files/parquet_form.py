@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from torch_diode.files.atomic import replacing
+from torch_diode.files.atomic import write_bytes
 from torch_diode.files.faults import naming
 from torch_diode.files.header import check_header, header, provenance_of
 from torch_diode.files.seal import NAME, UNSEALED, check_seal, seal
@@ -27,19 +28,21 @@ def write_parquet(path: str | os.PathLike[str], dataset: Dataset) -> None:
     """A dataset as a Parquet file, whole or not at all."""
     metadata = json.dumps(header("dataset", spec.SCHEMA_VERSION, dataset.provenance))
     table = dataset.table.replace_schema_metadata({_METADATA_KEY: metadata})
-    with replacing(path) as temporary:
-        with pq.ParquetWriter(
-            temporary,
-            table.schema,
-            compression="zstd",
-            compression_level=9,
-            use_dictionary=_OTHERS,
-            use_byte_stream_split=_FLOATS,
-            write_page_checksum=True,
-        ) as writer:
-            writer.write_table(table)
-            writer.add_key_value_metadata({NAME: UNSEALED})
-        seal(temporary)
+    stream = io.BytesIO()
+    with pq.ParquetWriter(
+        stream,
+        table.schema,
+        compression="zstd",
+        compression_level=9,
+        use_dictionary=_OTHERS,
+        use_byte_stream_split=_FLOATS,
+        write_page_checksum=True,
+    ) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({NAME: UNSEALED})
+    data = bytearray(stream.getbuffer())
+    seal(data)
+    write_bytes(path, data)
 
 
 def read_parquet(path: str | os.PathLike[str]) -> Dataset:
@@ -47,7 +50,7 @@ def read_parquet(path: str | os.PathLike[str]) -> Dataset:
     with naming(path):
         try:
             return _read(Path(path))
-        except (pa.ArrowException, OverflowError, MemoryError) as fault:
+        except (pa.ArrowException, OverflowError, MemoryError, UnicodeDecodeError) as fault:
             raise InvalidValueError(f"not a whole Parquet file: {_sentence(fault)}") from None
         except OSError as fault:
             if fault.errno is not None:
@@ -56,13 +59,15 @@ def read_parquet(path: str | os.PathLike[str]) -> Dataset:
 
 
 def _read(path: Path) -> Dataset:
-    check_seal(path)
-    size = path.stat().st_size
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+    data = path.read_bytes()
+    if not data:
+        raise InvalidValueError("got an empty file; expected a dataset")
+    check_seal(data)
+    with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as file:
         rows = file.metadata.num_rows
         provenance = _provenance(file.metadata.metadata or {})
-        if not 0 <= rows <= 1000 * size + 1_000_000:
-            raise InvalidValueError(f"got {rows} rows in {size} bytes; the file is damaged")
+        if not 0 <= rows <= 1000 * len(data) + 1_000_000:
+            raise InvalidValueError(f"got {rows} rows in {len(data)} bytes; the file is damaged")
         # Column by column, each made one array at once: the whole is never held twice.
         arrays = {name: _column(file, name) for name in file.schema_arrow.names}
     for name, array in arrays.items():

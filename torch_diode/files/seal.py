@@ -8,9 +8,7 @@ anything is parsed. It guards against damage, not against forgery.
 
 from __future__ import annotations
 
-import mmap
 import zlib
-from pathlib import Path
 
 from torch_diode.types.errors import InvalidValueError
 
@@ -20,26 +18,22 @@ UNSEALED = b"00000000"
 _MARK = NAME + b"\x18\x08"
 
 
-def seal(path: Path) -> None:
+def seal(data: bytearray) -> None:
     """Put the checksum of a file into the place its footer keeps for it."""
-    with path.open("r+b") as stream, mmap.mmap(stream.fileno(), 0) as data:
-        start = data.rfind(_MARK) + len(_MARK)
-        if start < len(_MARK) or data[start : start + 8] != UNSEALED:
-            raise RuntimeError(f"{path}: no place for a checksum where pyarrow should have left it")
-        data[start : start + 8] = _digits(data, start)
+    start = data.rfind(_MARK) + len(_MARK)
+    if start < len(_MARK) or data[start : start + 8] != UNSEALED:
+        raise RuntimeError("no place for a checksum where pyarrow should have left it")
+    data[start : start + 8] = _digits(data, start)
 
 
-def check_seal(path: Path) -> None:
+def check_seal(data: bytes) -> None:
     """Refuse a file whose bytes are not those that were sealed; one without a seal passes."""
-    if not path.stat().st_size:
-        raise InvalidValueError("got an empty file; expected a dataset")
-    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        start = data.rfind(_MARK) + len(_MARK)
-        if start >= len(_MARK) and data[start : start + 8] != _digits(data, start):
-            raise InvalidValueError("got bytes that do not match the checksum; the file is damaged")
+    start = data.rfind(_MARK) + len(_MARK)
+    if start >= len(_MARK) and data[start : start + 8] != _digits(data, start):
+        raise InvalidValueError("got bytes that do not match the checksum; the file is damaged")
 
 
-def _digits(data: mmap.mmap, start: int) -> bytes:
+def _digits(data: bytes | bytearray, start: int) -> bytes:
     with memoryview(data) as view:
         checksum = zlib.crc32(view[:start])
         checksum = zlib.crc32(UNSEALED, checksum)

@@ -45,7 +45,7 @@ class Answer:
             choice = self._render(row)
             if choice is None:
                 continue
-            if ATEN in self._offered and ATEN not in question.names:
+            if ATEN in self._offered and not question.has_vendor:
                 return row, []
             releases.marks_of(choice)[ALONE] = True
             return row, [choice]
@@ -75,11 +75,9 @@ class Answer:
         question = self._question
         if not question.max_autotune:
             return None
-        if ATEN not in question.names:
+        if not question.has_vendor:
             return []
         plain = f"aten::{question.op}"
-        if not question.listed:
-            return None if any(t.uid == plain for t in question.templates) else []
         own = [choice for choice in question.own(ATEN) if choice.template.uid == plain]
         for choice in own:
             releases.marks_of(choice)[ALONE] = True

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torch_diode.heuristics.base import Heuristic
+from torch_diode.integration import releases
 from torch_diode.integration.settings import Settings
+from torch_diode.types.errors import MissingPartError
 from torch_diode.types.hardware import Hardware
 
 NO_MODEL = "no model for this hardware yet"
@@ -29,7 +31,7 @@ def _members(hardware: Hardware, settings: Settings) -> Iterator[Heuristic]:
     if settings.table:
         from torch_diode.heuristics.table import LookupTable
 
-        yield LookupTable.load(settings.table)
+        yield LookupTable.load(settings.table, settings.strict, releases.template_hashes())
     model = _model(hardware, settings)
     if model is not None:
         yield model
@@ -37,4 +39,9 @@ def _members(hardware: Hardware, settings: Settings) -> Iterator[Heuristic]:
 
 def _model(hardware: Hardware, settings: Settings) -> Heuristic | None:
     """The model for this hardware: the registry of trained models plugs in here."""
+    if settings.model:
+        raise MissingPartError(
+            f"model: got {settings.model!r}; this build cannot load models yet; unset "
+            "TORCH_DIODE_MODEL"
+        )
     return None

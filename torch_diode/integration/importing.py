@@ -43,12 +43,9 @@ class Arrivals(MetaPathFinder):
         self._searching = threading.local()
 
     def when_imported(self, name: str, callback: Callback) -> None:
-        """Call back with the module: now if it is there already, else after its import.
-
-        A module that is just being imported counts as not there: it is told when it is done.
-        """
+        """Call back with the module: now if it is there already, else after its import."""
         module = sys.modules.get(name)
-        if module is not None and not _is_initialising(module):
+        if module is not None:
             callback(module)
             return
         self._waiting.setdefault(name, []).append(callback)
@@ -88,10 +85,6 @@ class Arrivals(MetaPathFinder):
         if spec is not None and spec.loader is not None:
             spec.loader = _NotifyingLoader(spec.loader, self)
         return spec
-
-
-def _is_initialising(module: ModuleType) -> bool:
-    return bool(getattr(module.__spec__, "_initializing", False))
 
 
 arrivals = Arrivals()

@@ -21,6 +21,7 @@ import torch._inductor.config as inductor_config
 from torch._dynamo import device_interface
 from torch._dynamo.source import ConstantSource
 from torch._inductor import utils as inductor_utils
+from torch._inductor.codecache import CacheBase
 from torch._inductor.debug import DebugContext
 from torch._inductor.decomposition import select_decomp_table
 from torch._inductor.graph import GraphLowering
@@ -226,7 +227,7 @@ def _stand_ins(properties: types.SimpleNamespace) -> list[tuple[Any, str, Any]]:
 
 def _forget_devices() -> None:
     """Drop what torch remembers about the device it saw."""
-    for holder in (torch_triton, inductor_utils, hints, hints.DeviceProperties):
+    for holder in (torch_triton, inductor_utils, hints, hints.DeviceProperties, CacheBase):
         for _, member in inspect.getmembers(holder, lambda value: hasattr(value, "cache_clear")):
             if str(getattr(member, "__module__", "")).startswith("torch"):
                 member.cache_clear()

@@ -74,6 +74,11 @@ class Question:
         return {template_name(template): template for template in self.templates}
 
     @property
+    def has_vendor(self) -> bool:
+        """Whether the vendor kernel plain torch would run is in this very call."""
+        return any(template.uid == f"aten::{self.op}" for template in self.templates)
+
+    @property
     def has_triton(self) -> bool:
         """Whether Triton templates are in this very call."""
         return any(name.startswith("triton::") for name in self.names)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -200,6 +201,22 @@ def tma_template() -> Any | None:
     import torch._inductor.kernel.mm as mm
 
     return getattr(mm, "persistent_tma_mm_template", None)
+
+
+def template_hashes() -> dict[str, str]:
+    """The templates' hashes by the names candidates have, for tables that note them.
+
+    Empty on 2.9, which has none, and where Inductor has not been imported: then nothing is being
+    compiled with them either.
+    """
+    if "torch._inductor.kernel.mm" not in sys.modules:
+        return {}
+    import torch._inductor.kernel.bmm as bmm
+    import torch._inductor.kernel.mm as mm
+
+    found = [mm.mm_template, bmm.bmm_template, tma_template()]
+    hashes = {t.uid: getattr(t, "src_hash", None) for t in found if t is not None}
+    return {name: text for name, text in hashes.items() if text}
 
 
 def add_preprocessing(function: Callable[[list[Any]], list[Any]]) -> Callable[[], None]:

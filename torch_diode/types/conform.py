@@ -95,9 +95,8 @@ def _accepted(type_: pa.DataType) -> tuple[Callable[[pa.DataType], bool], ...]:
 
 
 def _is_text_dictionary(type_: pa.DataType) -> bool:
-    return pa.types.is_dictionary(type_) and (
-        pa.types.is_string(type_.value_type) or pa.types.is_large_string(type_.value_type)
-    )
+    texts = (pa.string(), pa.large_string())
+    return pa.types.is_dictionary(type_) and type_.value_type in texts
 
 
 def _default(column: spec.Column, rows: int, done: dict[str, pa.Array]) -> pa.Array:
@@ -177,7 +176,7 @@ class _Rows:
         table = np.array([wanted(text) for text in array.dictionary.to_pylist()], dtype=bool)
         if table.all() or not table.any():
             return np.broadcast_to(table.any(), len(array))
-        return table[array.indices.to_numpy()]
+        return np.asarray(table[array.indices.to_numpy()])
 
     def numbers(self, name: str) -> npt.NDArray[Any]:
         return np.asarray(self.arrays[name].to_numpy(zero_copy_only=False))

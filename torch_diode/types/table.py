@@ -82,6 +82,7 @@ class Table:
                 )
         rows = tuple(sorted(self.rows, key=lambda row: row[:2]))
         object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "provenance", tuple(sorted(self.provenance)))
         if len(self._index) != len(rows):
             raise InvalidValueError("table: got a problem twice for one hardware; expected once")
 

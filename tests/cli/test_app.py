@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import samples
+from tests.cli.program import torch_diode
+from torch_diode import __version__
+from torch_diode.cli.app import app
+from torch_diode.files.datasets import write_dataset
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_version_is_the_packages():
+    ended = torch_diode("--version")
+    assert (ended.returncode, ended.stdout) == (0, f"torch-diode {__version__}\n")
+
+
+def test_without_a_command_it_shows_help():
+    ended = torch_diode()
+    assert "Usage: torch-diode" in ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["nonsense"], ["--format", "xml", "stats", "x"], ["stats"], ["stats", "x", "--limit", "-1"]],
+)
+def test_a_command_line_that_is_none_is_exit_code_2_without_a_traceback(arguments):
+    ended = torch_diode(*arguments)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert "Error: " in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_every_command_has_help_with_an_example():
+    """In one process: what is checked is the text, not that a process can be started."""
+    commands = [(c.name, c.callback) for c in app.registered_commands]
+    commands += [
+        (f"{group.name} {command.name or command.callback.__name__}", command.callback)
+        for group in app.registered_groups
+        for command in group.typer_instance.registered_commands
+    ]
+    assert {"convert", "stats", "status", "table build"} <= {name for name, _ in commands}
+    for name, callback in commands:
+        example = next(line for line in callback.__doc__.splitlines() if "Example: " in line)
+        assert example.strip().startswith(f"Example: torch-diode {name} ") or "--" in example
+
+
+def test_help_of_a_command_shows_its_example():
+    ended = torch_diode("table", "build", "--help")
+    assert ended.returncode == 0
+    assert "Example: torch-diode table build --dataset" in ended.stdout
+
+
+def test_the_historic_name_is_the_same_program(tmp_path):
+    write_dataset(samples.dataset(), tmp_path / "d.json")
+    script = ROOT / "workflows" / "matmul_toolkit.py"
+    old = subprocess.run(
+        [sys.executable, script, "stats", "d.json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert old.stdout == torch_diode("stats", "d.json", cwd=tmp_path).stdout

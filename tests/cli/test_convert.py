@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests import samples
+from tests.cli.program import refusal, torch_diode
+from torch_diode.files.datasets import FORMS, read_dataset, write_dataset
+
+
+@pytest.fixture
+def data(tmp_path):
+    file = tmp_path / "data.json"
+    write_dataset(samples.dataset(), file)
+    return file
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_dataset_takes_the_form_the_output_names(data, tmp_path, form):
+    ended = torch_diode("convert", data, "--output", tmp_path / f"out.{form}")
+    assert ended.returncode == 0, ended.stderr
+    assert "7 timings of 3 problems" in ended.stdout
+    assert read_dataset(tmp_path / f"out.{form}") == samples.dataset()
+
+
+def test_files_and_directories_become_one_file(tmp_path):
+    shards = tmp_path / "shards"
+    write_dataset(samples.dataset().take([0, 1]), shards / "a.msgpack")
+    write_dataset(samples.dataset().take([2, 3]), shards / "b.parquet")
+    write_dataset(samples.dataset().take([4, 5, 6]), tmp_path / "c.json")
+    ended = torch_diode("convert", "shards", "c.json", "-o", "all.parquet", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert read_dataset(tmp_path / "all.parquet") == samples.dataset()
+
+
+def test_only_what_was_asked_for_is_kept(data, tmp_path):
+    output = tmp_path / "part.json"
+    ended = torch_diode(
+        "convert", data, "--hardware", "NVIDIA H200", "--operations", "addmm", "bmm", "-o", output
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert {t.problem.op for t in read_dataset(output)} == {"addmm"}
+
+
+def test_nothing_that_matches_is_exit_code_2_and_nothing_written(data, tmp_path):
+    said = refusal("convert", data, "--hardware", "amd-instinct-mi300x", "-o", tmp_path / "x.json")
+    assert "got no timings of hardware amd-instinct-mi300x" in said
+    assert "nvidia-h100, nvidia-h200" in said
+    assert list(tmp_path.iterdir()) == [data]
+
+
+def test_an_existing_output_is_kept_unless_told(data, tmp_path):
+    output = tmp_path / "out.msgpack"
+    output.write_bytes(b"precious")
+    assert "exists already" in refusal("convert", data, "-o", output)
+    assert output.read_bytes() == b"precious"
+    assert torch_diode("convert", data, "-o", output, "--overwrite").returncode == 0
+    assert read_dataset(output) == samples.dataset()
+
+
+def test_a_timing_met_twice_is_refused_or_one_is_kept(data, tmp_path):
+    output = tmp_path / "out.json"
+    assert "same timing twice" in refusal("convert", data, data, "-o", output)
+    assert not output.exists()
+    ended = torch_diode("convert", data, data, "--duplicates", "first", "-o", output)
+    assert ended.returncode == 0, ended.stderr
+    assert read_dataset(output) == samples.dataset()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("empty.parquet", b"", "empty file"),
+        ("magic.parquet", b"PAR2" * 10, "not a whole Parquet file"),
+        ("empty.json", b"", "not JSON"),
+        ("deep.json", b"[" * 100_000, "nested too deeply"),
+        ("newer.json", b'{"format": "torch-diode dataset", "version": 99}', "upgrade it"),
+        ("other.json", b'{"format": "torch-diode table", "version": 2}', "torch-diode dataset"),
+        ("huge.msgpack", b"\xdd\xff\xff\xff\xff", "not MessagePack"),
+        ("names.msgpack", b"\x81\xa2\xff\xfe\x01", "not UTF-8"),
+        ("table.csv", b"a,b", "expected one of .parquet"),
+    ],
+)
+def test_a_bad_file_is_one_sentence_that_names_it_and_nothing_is_written(
+    tmp_path, name, content, said
+):
+    (tmp_path / name).write_bytes(content)
+    sentence = refusal("convert", tmp_path / name, "--output", tmp_path / "out.json")
+    assert sentence.startswith(f"{tmp_path / name}: ")
+    assert said in sentence
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+def test_a_path_that_is_not_there_and_one_that_cannot_be_are_faults(tmp_path):
+    out = tmp_path / "x.json"
+    assert "no such file or directory" in refusal("convert", tmp_path / "none.json", "-o", out)
+    assert "too long" in refusal("convert", tmp_path / ("x" * 300 + ".json"), "-o", out)
+    assert "expected one of .parquet" in refusal("convert", tmp_path, "-o", tmp_path / "x.csv")
+
+
+def test_names_that_are_not_utf_8_are_names(data, tmp_path):
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/odd\xff.parquet")
+    ended = torch_diode("convert", data, "-o", odd)
+    assert ended.returncode == 0, ended.stderr
+    again = torch_diode("convert", odd, "-o", tmp_path / "back.json")
+    assert again.returncode == 0, again.stderr
+    assert read_dataset(tmp_path / "back.json") == samples.dataset()
+
+
+def test_the_global_format_names_the_form_before_the_ending_does(data, tmp_path):
+    ended = torch_diode("--format", "msgpack", "convert", data, "-o", tmp_path / "a.msgpack")
+    assert ended.returncode == 0, ended.stderr
+    assert read_dataset(tmp_path / "a.msgpack") == samples.dataset()

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests import samples
+from tests.cli.program import refusal, torch_diode
+from torch_diode.files.datasets import write_dataset
+
+
+@pytest.fixture
+def data(tmp_path):
+    file = tmp_path / "data.msgpack"
+    write_dataset(samples.dataset(), file)
+    return file
+
+
+def test_it_shows_hardware_operations_problems_and_the_fastest_config(data):
+    ended = torch_diode("stats", data)
+    assert ended.returncode == 0, ended.stderr
+    lines = [" ".join(line.split()) for line in ended.stdout.splitlines()]
+    assert "7 timings of 3 problems" in lines
+    assert "Hardware: nvidia-h100, nvidia-h200" in lines
+    assert "Measured with torch 2.11.0+cu130, 2.13.0" in lines
+    assert "nvidia-h200 addmm 1 2 1" in lines
+    assert "mm 1 512 4,096 4,096 bfloat16 nt 3 triton::mm 128x256x64 g8 s4 w8 19.75" in lines
+
+
+@pytest.mark.parametrize("columns", ["", "x", "40"])
+def test_no_column_is_lost_whatever_the_width_is_said_to_be(data, columns):
+    ended = torch_diode("stats", data, COLUMNS=columns)
+    assert ended.returncode == 0, ended.stderr
+    assert "…" not in ended.stdout
+    names = "op B M N K dtype layout configs fastest µs"
+    assert names in [" ".join(line.split()) for line in ended.stdout.splitlines()]
+
+
+def test_it_lists_as_many_problems_as_it_is_told(data):
+    ended = torch_diode("stats", data, "--limit", "1")
+    assert "… and 2 more problems (--limit 0 lists all)" in ended.stdout
+    assert "more problems" not in torch_diode("stats", data, "--limit", "0").stdout
+
+
+def test_programs_get_json(data):
+    ended = torch_diode("stats", data, "--json", "--hardware", "nvidia-h200")
+    found = json.loads(ended.stdout)
+    assert found["timings"] == 6
+    assert found["problems"][0]["fastest"] == samples.LARGE.to_dict()
+    assert found["problems"][1]["failed"] == 1
+    assert found["digest"] == samples.dataset().filter(hardware="nvidia-h200").digest
+
+
+def test_an_empty_selection_is_exit_code_2(data, tmp_path):
+    assert "got no timings of op ['baddbmm']" in refusal("stats", data, "--operations", "baddbmm")
+    (tmp_path / "none").mkdir()
+    assert "got no dataset file" in refusal("stats", tmp_path / "none")
+
+
+def test_a_reader_that_goes_away_is_no_error(data):
+    command = f"{sys.executable} -m torch_diode stats {data} --limit 0 | true"
+    ended = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "TORCH_DIODE": "0"},
+    )
+    assert "Traceback" not in ended.stderr

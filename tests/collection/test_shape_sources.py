@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torch_diode.collection.shape_sources import LogNormal, LogUniform, ShapeSource
+from torch_diode.types.errors import InvalidValueError
+
+
+def test_the_same_seed_draws_the_same_problems_and_another_seed_others() -> None:
+    source = ShapeSource(LogNormal())
+    assert list(source.draw(20, 1)) == list(source.draw(20, 1))
+    assert set(source.draw(20, 1)) != set(source.draw(20, 2))
+
+
+def test_sizes_follow_the_law_they_are_drawn_by() -> None:
+    problems = list(ShapeSource(LogNormal(), high=2**31 - 1, most_bytes=2**62).draw(4000, 0))
+    logs = [math.log(problem.N) for problem in problems]
+    mean = sum(logs) / len(logs)
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in logs) / len(logs))
+    assert mean == pytest.approx(5.9139, abs=0.1)
+    assert deviation == pytest.approx(1.6697, abs=0.1)
+
+
+@given(st.integers(1, 64), st.integers(256, 4096), st.sampled_from([1, 8, 16]), st.integers(0, 99))
+def test_problems_are_distinct_and_within_the_limits(
+    low: int, high: int, multiple: int, seed: int
+) -> None:
+    source = ShapeSource(LogUniform(low, high), low=low, high=high, multiple=multiple)
+    problems = list(source.draw(10, seed))
+    assert len(set(problems)) == 10
+    for problem in problems:
+        for size in (problem.M, problem.N, problem.K):
+            assert size <= high
+            assert size % multiple == 0
+
+
+def test_powers_of_two_and_squares_can_be_asked_for() -> None:
+    source = ShapeSource(LogUniform(16, 4096), multiple=0, square=True)
+    for problem in source.draw(5, 0):
+        assert problem.M == problem.N == problem.K
+        assert problem.M & (problem.M - 1) == 0
+
+
+def test_more_problems_than_the_limits_hold_is_one_clear_error() -> None:
+    source = ShapeSource(LogUniform(16, 17), low=16, high=17)
+    with pytest.raises(InvalidValueError, match="8 distinct problems"):
+        list(source.draw(9, 0))
+
+
+def test_limits_that_exclude_each_other_are_refused() -> None:
+    with pytest.raises(InvalidValueError, match="max-size"):
+        ShapeSource(LogNormal(), low=64, high=32)

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torch_diode.collection.store import TimingStore
+from torch_diode.files.datasets import read_dataset
+from torch_diode.types.candidate import Candidate
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import FileFaultError
+from torch_diode.types.problem import MMShape
+from torch_diode.types.timing import Timing
+
+
+def finished(number: int) -> Dataset:
+    problem = MMShape("mm", number + 1, 64, 64)
+    return Dataset.from_timings([Timing("nvidia-h200", problem, Candidate("aten"), 5.0 + number)])
+
+
+def problems_in(directory: Path) -> set[int]:
+    return {timing.problem.M - 1 for timing in read_dataset(directory)}
+
+
+def test_a_closed_store_leaves_one_shard_and_nothing_else(tmp_path: Path) -> None:
+    with TimingStore(tmp_path, {"collected": ("today",)}) as store:
+        for number in range(5):
+            store.append(finished(number))
+    assert [file.suffix for file in tmp_path.iterdir()] == [".parquet"]
+    assert problems_in(tmp_path) == set(range(5))
+    assert read_dataset(tmp_path).provenance == {"collected": ("today",)}
+
+
+def test_what_is_finished_is_known_before_and_after_it_becomes_a_shard(tmp_path: Path) -> None:
+    with TimingStore(tmp_path) as store:
+        store.append(finished(0))
+        before = store.done()
+        store.flush()
+        assert store.done() == before == {("nvidia-h200", MMShape("mm", 1, 64, 64))}
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from tests.collection.test_store import finished
+from torch_diode.collection.store import TimingStore
+store = TimingStore(Path(sys.argv[1]))
+for number in range(int(sys.argv[2]), 10**6):
+    store.append(finished(number))
+    print(number, flush=True)
+"""
+
+
+def start_writer(directory: Path, first: int) -> subprocess.Popen[str]:
+    root = Path(__file__).resolve().parents[2]
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(directory), str(first)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+
+
+def wait_for(writer: subprocess.Popen[str], count: int) -> int:
+    assert writer.stdout is not None
+    number = -1
+    for _ in range(count):
+        number = int(writer.stdout.readline())
+    return number
+
+
+@pytest.mark.parametrize("count", [1, 7, 40])
+def test_a_killed_collector_loses_no_finished_problem(tmp_path: Path, count: int) -> None:
+    writer = start_writer(tmp_path, 0)
+    last = wait_for(writer, count)
+    writer.send_signal(signal.SIGKILL)
+    writer.wait()
+    TimingStore(tmp_path).close()
+    found = problems_in(tmp_path)
+    assert found == set(range(max(found) + 1)), "nothing lost, nothing twice"
+    assert max(found) >= last
+
+
+def test_a_record_cut_short_is_left_out_and_the_ones_before_it_kept(tmp_path: Path) -> None:
+    writer = start_writer(tmp_path, 0)
+    wait_for(writer, 5)
+    writer.kill()
+    writer.wait()
+    journal = next(tmp_path.glob(".journal-*.log"))
+    journal.write_bytes(journal.read_bytes()[:-3])
+    TimingStore(tmp_path).close()
+    found = problems_in(tmp_path)
+    assert found == set(range(len(found)))
+    assert len(found) >= 4
+
+
+def test_two_collectors_share_a_directory_and_leave_each_others_journals_alone(
+    tmp_path: Path,
+) -> None:
+    other = start_writer(tmp_path, 1000)
+    wait_for(other, 3)
+    with TimingStore(tmp_path) as store:
+        store.append(finished(0))
+    wait_for(other, 3)
+    other.kill()
+    other.wait()
+    TimingStore(tmp_path).close()
+    found = problems_in(tmp_path)
+    assert 0 in found
+    assert found - {0} == set(range(1000, max(found) + 1))
+
+
+def test_a_directory_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileFaultError, match="file/store"):
+        TimingStore(tmp_path / "file" / "store")

@@ -1,0 +1,488 @@
+"""Damaged and hostile files by the thousand, read in a process that may die of them.
+
+    python -m tests.files.fuzz --per-format 2000 --seed 0
+
+Every file has to end in one of two ways: refused with one sentence that names it, or read as
+something valid. Anything else (another exception, a signal, a file that takes for ever or fills
+the memory, a damaged Parquet file that reads as other data) is counted and shown.
+
+Half of the Parquet files are mutated as they are: damage, which checksums must catch. For the other
+half the mutation is followed by making the file's seal right again, or starts from a file without
+page checksums: what an attacker would do, so that the decoders themselves meet the bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import io
+import json
+import os
+import random
+import resource
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import traceback
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests import samples
+from torch_diode.files import seal
+from torch_diode.files.datasets import read_dataset, write_dataset
+from torch_diode.files.shape_sets import read_shapes, write_shapes
+from torch_diode.files.solutions import read_solution
+from torch_diode.files.tables import read_table, write_table
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import EmptySelectionError, FileFaultError
+from torch_diode.types.shapes import OperationShapeSet
+from torch_diode.types.table import Table
+
+FORMATS = ("parquet", "json", "msgpack", "table", "shapes", "solution")
+SECONDS_A_FILE = 20
+MEMORY_BYTES = 3 << 30
+READERS: dict[str, Callable[[Path], Any]] = {
+    "parquet": read_dataset,
+    "json": read_dataset,
+    "msgpack": read_dataset,
+    "table": read_table,
+    "shapes": read_shapes,
+    "solution": read_solution,
+}
+BLOCKS = {"block_m": 16, "block_n": 16, "block_k": 16}
+SOLUTIONS: tuple[Any, ...] = (
+    {"name": "best", "configs": [{"M": 8, "N": 8, "K": 8, **BLOCKS}]},
+    {"config": [{"block_m": 64, "block_n": 128, "block_k": 32, "num_warps": 8}]},
+    {"mm": {"config": [BLOCKS]}, "name": "by op"},
+)
+
+
+@dataclass
+class Tally:
+    """What became of the files of one format."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    shown: list[str] = field(default_factory=list)
+
+    def add(self, outcome: str, file: str, detail: str) -> None:
+        """Count one; keep the first few that should not have happened."""
+        self.outcomes[outcome] += 1
+        if outcome not in ("refused", "valid") and len(self.shown) < 5:
+            self.shown.append(f"{outcome}: {file}: {detail}")
+
+    @property
+    def bad(self) -> int:
+        """Files that ended in a way none may."""
+        return sum(n for outcome, n in self.outcomes.items() if outcome not in ("refused", "valid"))
+
+
+# Mutations of bytes
+
+
+def flip(chance: random.Random, data: bytearray) -> None:
+    for _ in range(chance.choice((1, 1, 2, 8))):
+        place = chance.randrange(len(data))
+        data[place] ^= 1 << chance.randrange(8)
+
+
+def truncate(chance: random.Random, data: bytearray) -> None:
+    del data[chance.randrange(len(data)) :]
+
+
+def insert(chance: random.Random, data: bytearray) -> None:
+    place = chance.randrange(len(data))
+    data[place:place] = chance.randbytes(chance.choice((1, 2, 16)))
+
+
+def delete(chance: random.Random, data: bytearray) -> None:
+    place = chance.randrange(len(data))
+    del data[place : place + chance.choice((1, 2, 16))]
+
+
+def splice(chance: random.Random, data: bytearray) -> None:
+    start, end = sorted(chance.randrange(len(data)) for _ in range(2))
+    place = chance.randrange(len(data))
+    data[place:place] = data[start : min(end, start + 4096)]
+
+
+def overwrite(chance: random.Random, data: bytearray) -> None:
+    place = chance.randrange(len(data))
+    data[place : place + 8] = chance.choice((b"\xff" * 8, b"\0" * 8, chance.randbytes(8)))
+
+
+def inflate(chance: random.Random, data: bytearray) -> None:
+    """A number that may be a length, made huge: four bytes, or a varint as Thrift has it."""
+    place = chance.randrange(max(len(data) - 8, 1))
+    huge = chance.choice(
+        (
+            struct.pack("<I", chance.choice((2**31 - 1, 2**32 - 1, 2**30))),
+            struct.pack(">I", 2**31 - 1),
+            b"\xfe\xff\xff\xff\x0f",
+            b"\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
+        )
+    )
+    data[place : place + len(huge)] = huge
+
+
+def repeat(chance: random.Random, data: bytearray) -> None:
+    data += data[: chance.randrange(len(data))]
+
+
+def empty(_: random.Random, data: bytearray) -> None:
+    data.clear()
+
+
+def wrong_magic(chance: random.Random, data: bytearray) -> None:
+    data[:4] = chance.randbytes(4)
+    if chance.random() < 0.5:
+        data[-4:] = chance.randbytes(4)
+
+
+def not_utf_8(chance: random.Random, data: bytearray) -> None:
+    place = chance.randrange(len(data))
+    data[place : place + 2] = chance.choice((b"\xff\xfe", b"\xc0\x80", b"\xed\xa0\x80", b"\x80"))
+
+
+BYTES = (
+    *(flip, truncate, insert, delete, splice, overwrite, inflate) * 4,
+    repeat,
+    empty,
+    wrong_magic,
+    not_utf_8,
+    not_utf_8,
+)
+
+
+# Mutations of what a file means
+
+STRANGE: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    1.5,
+    -0.0,
+    2**31,
+    2**63 - 1,
+    "",
+    "float17",
+    "NVIDIA H200\n",
+    "\N{GRINNING FACE}",
+    "x" * 5000,
+    "os.system('true')",
+    [],
+    {},
+    [[]],
+    {"a": 1},
+)
+ONLY_JSON: tuple[Any, ...] = (float("nan"), float("inf"), -float("inf"), 10**400, "\ud800")
+
+
+def places(value: Any, levels: int = 50) -> Iterator[tuple[Any, Any]]:
+    """The containers of a tree with each of their keys."""
+    keys = value.keys() if isinstance(value, dict) else range(len(value))
+    for key in list(keys):
+        yield value, key
+        if levels and isinstance(value[key], (dict, list)):
+            yield from places(value[key], levels - 1)
+
+
+def meaning(chance: random.Random, tree: Any, strange: tuple[Any, ...]) -> Any:
+    """A tree with something in it that should not be there."""
+    for _ in range(chance.choice((1, 1, 1, 3))):
+        holder, key = chance.choice(list(places(tree)))
+        act = chance.randrange(9)
+        if act <= 3:
+            holder[key] = copy.deepcopy(chance.choice(strange))
+        elif act == 4:
+            del holder[key]
+        elif act == 5 and isinstance(holder, list):
+            holder.append(copy.deepcopy(holder[key]))
+        elif act == 5:
+            name = chance.choice(("op", "format", "extra", "time_us", "bad\nname"))
+            holder[name] = copy.deepcopy(holder[key])
+        elif act == 6:
+            tree["version"] = chance.choice((0, 1, 3, 2**40, "2", None))
+        elif act == 7:
+            holder[key] = deep(chance)
+        else:
+            tree.pop("format", None)  # now it looks like a file of the first version
+        if not isinstance(tree, dict) or not tree:
+            return tree
+    return tree
+
+
+def deep(chance: random.Random) -> Any:
+    """Nesting: a little, or as much as an encoder can write."""
+    value: Any = 1
+    for _ in range(chance.choice((5, 100, 400))):
+        value = [value] if chance.random() < 0.5 else {"a": value}
+    return value
+
+
+def nested_text(chance: random.Random) -> bytes:
+    """Nesting no encoder would write."""
+    depth = chance.choice((10_000, 200_000))
+    return chance.choice((b"[", b'{"a":', b'{"hardware":', b'[{"format":[')) * depth
+
+
+def nested_packed(chance: random.Random) -> bytes:
+    depth = chance.choice((500, 1020, 100_000))
+    return chance.choice((b"\x91", b"\x81\xa1a", b"\xdd\x00\x00\xff\xff")) * depth
+
+
+# The files to start from
+
+
+def sources(home: Path) -> dict[str, list[bytes]]:
+    """Good files of every format."""
+    dataset = samples.dataset()
+    write_dataset(dataset, home / "d.parquet")
+    plain = dataset.table.replace_schema_metadata(pq.read_schema(home / "d.parquet").metadata)
+    for name, options in (
+        ("plain", {"compression": "none", "use_dictionary": False}),
+        ("coded", {"compression": "snappy", "row_group_size": 3}),
+        ("newer", {"compression": "none", "data_page_version": "2.0", "version": "2.6"}),
+    ):
+        pq.write_table(plain, home / f"{name}.parquet", **options)
+    write_dataset(dataset, home / "d.json")
+    write_dataset(dataset, home / "d.msgpack")
+    write_table(Table.from_dataset(dataset, k=3), home / "t.json")
+    write_shapes(OperationShapeSet.of([samples.LINEAR, samples.BATCHED]), home / "s.json")
+    golden = Path(__file__).with_name("golden")
+    read = {
+        "parquet": ["d.parquet", "plain.parquet", "coded.parquet", "newer.parquet"],
+        "json": ["d.json"],
+        "msgpack": ["d.msgpack"],
+        "table": ["t.json"],
+        "shapes": ["s.json"],
+    }
+    files = {name: [(home / file).read_bytes() for file in them] for name, them in read.items()}
+    for name in ("json", "table", "shapes"):
+        old = "dataset" if name == "json" else name
+        files[name].append((golden / f"{old}_version_1.json").read_bytes())
+    files["msgpack"].append(msgpack.packb(json.loads(files["json"][1])))
+    files["solution"] = [json.dumps(solution).encode() for solution in SOLUTIONS]
+    return files
+
+
+def mutated(form: str, chance: random.Random, originals: list[bytes]) -> tuple[bytes, bool]:
+    """One bad file, and whether checksums have to show that it is not as it was written."""
+    if form == "parquet" and chance.random() < 0.45:
+        data = bytearray(originals[0])
+        chance.choice(BYTES)(chance, data)
+        return bytes(data), True
+    hostile = hostile_parquet if form == "parquet" else hostile_text
+    return hostile(form, chance, bytearray(chance.choice(originals))), False
+
+
+def hostile_text(form: str, chance: random.Random, data: bytearray) -> bytes:
+    if chance.random() < 0.02:
+        return nested_packed(chance) if form == "msgpack" else nested_text(chance)
+    if chance.random() < 0.5:
+        chance.choice(BYTES)(chance, data)
+        return bytes(data)
+    if form == "msgpack":
+        tree = meaning(chance, msgpack.unpackb(data), STRANGE)
+        return bytes(msgpack.packb(tree))
+    tree = meaning(chance, json.loads(data), STRANGE + ONLY_JSON)
+    return json.dumps(tree).encode()
+
+
+def hostile_parquet(_: str, chance: random.Random, data: bytearray) -> bytes:
+    if chance.random() < 0.15:
+        return strange_columns(chance)
+    mutate = aim_at_footer if chance.random() < 0.5 else chance.choice(BYTES)
+    mutate(chance, data)
+    return resealed(bytes(data))
+
+
+def aim_at_footer(chance: random.Random, data: bytearray) -> None:
+    """A mutation inside the footer: few bytes that decide what all others mean."""
+    (size,) = struct.unpack("<I", data[-8:-4])
+    start = len(data) - 8 - size
+    footer = data[start:-8]
+    chance.choice((flip, insert, delete, overwrite, inflate, splice))(chance, footer)
+    data[start:] = bytes(footer) + struct.pack("<I", len(footer)) + b"PAR1"
+
+
+def strange_columns(chance: random.Random) -> bytes:
+    """Whole Parquet, made by pyarrow, of something that is no dataset."""
+    table = samples.dataset().table
+    name = chance.choice(table.column_names)
+    values = table.column(name).to_pylist()
+    place = chance.randrange(len(values))
+    strange = (None, -1, 2**31, "", "float17", "x\ny", float("nan"), -1.0, True)
+    values[place] = chance.choice(strange)
+    header = {"format": "torch-diode dataset", "version": chance.choice((2, 2, 2, 3, "x"))}
+    columns = {n: table.column(n) for n in table.column_names} | {name: values}
+    try:
+        changed = pa.table(columns)
+    except pa.ArrowException:
+        changed = table.take([0, 0, 1]) if chance.random() < 0.5 else table.drop_columns([name])
+    sink = io.BytesIO()
+    pq.write_table(changed.replace_schema_metadata({"torch_diode": json.dumps(header)}), sink)
+    return sink.getvalue()
+
+
+def resealed(data: bytes) -> bytes:
+    """The file with the checksum its bytes now have."""
+    start = data.rfind(seal.NAME) + len(seal.NAME) + 2
+    if seal.NAME not in data or start + 8 > len(data):
+        return data
+    blank = data[:start] + seal.UNSEALED + data[start + 8 :]
+    return data[:start] + b"%08x" % zlib.crc32(blank) + data[start + 8 :]
+
+
+# Reading them
+
+
+def worker() -> None:
+    """Reads the files named on standard input, and says of each what became of it."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # an alarm ends the process, whatever it does
+    for line in sys.stdin:
+        form, name = line.rstrip("\n").split(" ", 1)
+        signal.alarm(SECONDS_A_FILE)
+        outcome, detail = read(form, Path(name))
+        signal.alarm(0)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        if peak > MEMORY_BYTES // 2:
+            outcome, detail = "memory", f"{peak >> 20} MiB"
+        print(json.dumps([outcome, detail]), flush=True)
+
+
+def read(form: str, path: Path) -> tuple[str, str]:
+    """What becomes of one file."""
+    try:
+        found = READERS[form](path)
+    except (FileFaultError, EmptySelectionError) as fault:
+        text = str(fault)
+        if not text.startswith(str(path)) or "\n" in text or len(text) > 600 + len(str(path)):
+            return "unclear", text[:300]
+        return "refused", text
+    except BaseException:  # noqa: BLE001 - whatever it is, it is what is looked for
+        return "traceback", traceback.format_exc(limit=-3)
+    if isinstance(found, Dataset):
+        Dataset.from_timings(list(found))  # every row can be looked at, and is valid
+        return "valid", found.digest
+    return "valid", ""
+
+
+class Reader:
+    """A worker, started again whenever a file has killed it."""
+
+    def __init__(self) -> None:
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "tests.files.fuzz", "--worker"]
+        root = Path(__file__).parents[2]
+        return subprocess.Popen(
+            command,
+            cwd=root,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"},
+        )
+
+    def read(self, form: str, path: Path) -> tuple[str, str]:
+        """What became of a file; `crash` or `hang` where the worker did not live to say."""
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write(f"{form} {path}\n")
+        stdin.flush()
+        ready, _, _ = select.select([stdout], [], [], SECONDS_A_FILE + 40)
+        answer = stdout.readline() if ready else ""
+        if answer:
+            outcome, detail = json.loads(answer)
+            return outcome, detail
+        self.process.kill()
+        code = self.process.wait()
+        self.process = self._start()
+        if not ready or code == -signal.SIGALRM:
+            return "hang", f"more than {SECONDS_A_FILE} s"
+        return "crash", f"exit code {code}"
+
+    def close(self) -> None:
+        """Let the worker go."""
+        self.process.stdin.close()  # type: ignore[union-attr]
+        self.process.wait()
+
+
+def fuzz(
+    per_format: int, seed: int, keep: Path | None = None, formats: Sequence[str] = FORMATS
+) -> dict[str, Tally]:
+    """Mutate and read this many files of every format."""
+    tallies = {form: Tally() for form in formats}
+    reader = Reader()
+    with tempfile.TemporaryDirectory() as scratch:
+        home = Path(scratch)
+        originals = sources(home)
+        whole = samples.dataset().digest
+        for form, tally in tallies.items():
+            chance = random.Random(f"{seed} {form}")
+            ending = form if form in ("parquet", "msgpack") else "json"
+            for number in range(per_format):
+                data, checked = mutated(form, chance, originals[form])
+                file = home / f"{form}-{number}.{ending}"
+                file.write_bytes(data)
+                outcome, detail = reader.read(form, file)
+                if checked and outcome == "valid" and detail != whole:
+                    outcome = "altered"
+                tally.add(outcome, file.name, detail)
+                if keep is not None and outcome not in ("refused", "valid"):
+                    (keep / file.name).write_bytes(data)
+                file.unlink()
+    reader.close()
+    return tallies
+
+
+COLUMNS = ("refused", "valid", "altered", "unclear", "traceback", "crash", "hang", "memory")
+
+
+def summary(tallies: dict[str, Tally]) -> str:
+    """The tallies as a table."""
+    lines = [f"{'format':10}{'mutated':>9}" + "".join(f"{name:>11}" for name in COLUMNS)]
+    for form, tally in tallies.items():
+        counts = "".join(f"{tally.outcomes[name]:>11}" for name in COLUMNS)
+        lines.append(f"{form:10}{sum(tally.outcomes.values()):>9}{counts}")
+    lines += [shown for tally in tallies.values() for shown in tally.shown]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run it and print the summary."""
+    parser = argparse.ArgumentParser(description="Read mutated files of every format.")
+    parser.add_argument("--per-format", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--formats", nargs="+", choices=FORMATS, default=FORMATS)
+    parser.add_argument("--keep", type=Path, help="where to keep files that ended badly")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        worker()
+        return
+    if options.keep is not None:
+        options.keep.mkdir(parents=True, exist_ok=True)
+    tallies = fuzz(options.per_format, options.seed, options.keep, options.formats)
+    print(summary(tallies))
+    sys.exit(1 if any(tally.bad for tally in tallies.values()) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import signal
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from torch_diode.files.atomic import replacing, write_bytes, write_text
+from torch_diode.types.errors import FileFaultError
+
+
+def test_a_file_is_written_with_its_directories(tmp_path):
+    target = tmp_path / "a" / "b" / "text.json"
+    write_text(target, "größe")
+    assert target.read_text(encoding="utf-8") == "größe"
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_who_is_reading_the_old_file_reads_it_to_its_end(tmp_path):
+    target = tmp_path / "file"
+    write_bytes(target, b"old")
+    with target.open("rb") as reader:
+        write_bytes(target, b"new and longer")
+        assert reader.read() == b"old"
+    assert target.read_bytes() == b"new and longer"
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    target = tmp_path / "file"
+    write_bytes(target, b"old")
+
+    def fail_half_way():
+        with replacing(target) as temporary:
+            temporary.write_bytes(b"half of the ne")
+            raise RuntimeError("the disk is full")
+
+    with pytest.raises(RuntimeError):
+        fail_half_way()
+    assert target.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_killed_writer_leaves_the_old_file(tmp_path):
+    target = tmp_path / "file"
+    write_bytes(target, b"old")
+    program = (
+        "import os, signal\n"
+        "from torch_diode.files.atomic import replacing\n"
+        f"with replacing({str(target)!r}) as temporary:\n"
+        "    temporary.write_bytes(b'half')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert target.read_bytes() == b"old"
+    left = [file.name for file in tmp_path.iterdir() if file != target]
+    assert all(name.startswith(".") and name.endswith(".tmp") for name in left)
+
+
+def test_the_file_has_the_permissions_any_new_file_has(tmp_path):
+    plain = tmp_path / "plain"
+    plain.touch()
+    write_bytes(tmp_path / "ours", b"")
+    assert stat.S_IMODE((tmp_path / "ours").stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+def test_a_place_that_cannot_be_written_is_a_fault_that_names_the_file(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.touch()
+    with pytest.raises(FileFaultError, match="file/below"):
+        write_bytes(blocked / "below", b"")
+
+
+def test_a_directory_in_the_way_is_a_fault_and_nothing_is_left(tmp_path):
+    target = tmp_path / "taken"
+    target.mkdir()
+    with pytest.raises(FileFaultError, match="taken"):
+        write_bytes(target, b"")
+    assert list(tmp_path.iterdir()) == [target]

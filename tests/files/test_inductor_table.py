@@ -1,0 +1,226 @@
+"""torch's own reader is the judge: its lookup table handler, in Inductor's real lowering."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import torch
+
+from torch_diode.files.inductor_table import inductor_table
+from torch_diode.hardware import known
+from torch_diode.integration.lowering import Input, lower, pretend
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.problem import MMShape
+from torch_diode.types.table import Table, TableEntry
+
+lookup = pytest.importorskip(
+    "torch._inductor.lookup_table.choices", reason="torch has its lookup table since 2.10"
+)
+
+from torch._inductor import config as inductor_config  # noqa: E402
+from torch._inductor.virtualized import V  # noqa: E402
+
+H200 = known("nvidia-h200")
+CONFIG = TritonGEMMConfig(32, 64, 128, group_m=4, num_stages=3, num_warps=8)
+AUTOTUNE = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,TRITON"}
+
+
+class Listening(lookup.LookupTableChoices):
+    """torch's handler, noting what it found and what it then offered."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = {}
+        self.offered = []
+
+    def lookup_template_configs(self, *args, **kwargs):
+        found = super().lookup_template_configs(*args, **kwargs)
+        self.found |= found
+        return found
+
+    def get_template_configs(self, *args, **kwargs):
+        choices = super().get_template_configs(*args, **kwargs)
+        made = [choice.annotations["ktc"] for choice in choices]
+        self.offered += [(ktc.template.uid, ktc.params.to_kwargs()) for ktc in made]
+        return choices
+
+
+def operands(problem):
+    """Tensors as the problem describes them, bias first."""
+    batch = (problem.B,) if problem.op in ("bmm", "baddbmm") else ()
+    dtype = getattr(torch, problem.dtype)
+
+    def matrix(rows, columns, transposed):
+        strides = (1, rows) if transposed else (columns, 1)
+        outer = (rows * columns,) if batch else ()
+        return Input((*batch, rows, columns), dtype, (*outer, *strides))
+
+    a = matrix(problem.M, problem.K, problem.transpose_a)
+    b = matrix(problem.K, problem.N, problem.transpose_b)
+    if problem.bias == "none":
+        return [a, b]
+    if problem.bias == "vector":
+        return [Input((problem.N,), dtype), a, b]
+    return [matrix(problem.M, problem.N, False), a, b]
+
+
+def ask(problem, entries, tmp_path):
+    """What torch's handler finds and offers for a problem, its table read from a JSON file."""
+    file = tmp_path / "table.json"
+    file.write_text(json.dumps(inductor_table(Table((("nvidia-h200", problem, entries),)))))
+    handler = Listening()
+    # The key of a device is remembered for good; here the device is another in every test.
+    lookup.LookupTableChoices._get_device_key.cache_clear()
+    table = {"lookup_table.table": json.loads(file.read_text())}
+    with pretend(H200), V.set_choices_handler(handler):
+        lower(getattr(torch, problem.op), operands(problem), {**AUTOTUNE, **table}, generate=False)
+    lookup.LookupTableChoices._get_device_key.cache_clear()
+    return handler
+
+
+LAYOUTS = [(False, False), (False, True), (True, False), (True, True)]
+OPS = [
+    {"op": "mm"},
+    {"op": "addmm", "bias": "vector"},
+    {"op": "addmm", "bias": "matrix"},
+    {"op": "bmm", "B": 3},
+    {"op": "baddbmm", "B": 3, "bias": "matrix"},
+    {"op": "baddbmm", "B": 3, "bias": "vector"},
+]
+
+
+@pytest.mark.parametrize("kind", OPS, ids=lambda kind: "-".join(map(str, kind.values())))
+@pytest.mark.parametrize("layout", LAYOUTS, ids=["nn", "nt", "tn", "tt"])
+def test_torch_finds_the_exported_key_and_offers_the_exported_config(kind, layout, tmp_path):
+    problem = MMShape(M=256, N=512, K=1024, transpose_a=layout[0], transpose_b=layout[1], **kind)
+    template = "triton::bmm" if "bmm" in kind["op"] else "triton::mm"
+    handler = ask(problem, (TableEntry(Candidate(template, CONFIG)),), tmp_path)
+    assert list(handler.found) == [template]
+    # For addmm torch asks apart for ATen, and has ATen where the table does not name it.
+    ((uid, arguments),) = [item for item in handler.offered if item[0] != "aten::addmm"]
+    assert uid == template
+    wanted = {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 128, "GROUP_M": 4}
+    wanted |= {"num_stages": 3, "num_warps": 8, "EVEN_K": True}
+    assert {name: arguments[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize("kind", OPS, ids=lambda kind: "-".join(map(str, kind.values())))
+def test_torch_offers_aten_where_the_table_says_so(kind, tmp_path):
+    problem = MMShape(M=256, N=512, K=1024, transpose_b=True, **kind)
+    handler = ask(problem, (TableEntry(Candidate("aten")),), tmp_path)
+    assert list(handler.found) == [f"aten::{kind['op']}"]
+    offered = [uid for uid, _ in handler.offered if uid.startswith("aten")]
+    assert offered == [f"aten::{kind['op']}"]
+    # For addmm torch asks apart for Triton, and lists its own where the table names none.
+    assert len(handler.offered) == 1 or kind["op"] == "addmm"
+
+
+def test_torch_offers_a_table_of_several_in_full(tmp_path):
+    tma = Candidate("triton::mm_persistent_tma", CONFIG)
+    entries = (Candidate("triton::mm", CONFIG), Candidate("aten"), tma)
+    problem = MMShape("mm", 256, 512, 1024, transpose_b=True)
+    handler = ask(problem, tuple(TableEntry(c) for c in entries), tmp_path)
+    assert {uid for uid, _ in handler.offered} >= {"triton::mm", "aten::mm"}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_a_config_says_what_torch_itself_would_derive_for_the_dtype(dtype, tmp_path):
+    """Older readers fill in nothing: what the export spells out must be what torch computes."""
+    problem = MMShape("mm", 100, 512, 1000, dtype=dtype)
+    handler = ask(problem, (TableEntry(Candidate("triton::mm", CONFIG)),), tmp_path)
+    offered = handler.offered[0][1]
+    assert offered["EVEN_K"] is False
+    plain = Listening()
+    with pretend(H200), V.set_choices_handler(plain):
+        lower(torch.mm, operands(problem), AUTOTUNE, generate=False)
+    torchs = next(arguments for uid, arguments in plain.offered if uid == "triton::mm")
+    exported = inductor_table(
+        Table((("nvidia-h200", problem, (TableEntry(Candidate("triton::mm", CONFIG)),)),))
+    )
+    entry = next(iter(exported.values()))[0]
+    assert entry["ACC_TYPE"] == torchs["ACC_TYPE"]
+    assert entry["USE_FAST_ACCUM"] == torchs["USE_FAST_ACCUM"]
+    assert set(torchs) <= set(entry) | {"OUT_DTYPE", "hint_override"}
+
+
+def test_a_problem_of_another_size_is_a_miss(tmp_path):
+    known_problem = MMShape("mm", 256, 512, 1024)
+    table = inductor_table(
+        Table((("nvidia-h200", known_problem, (TableEntry(Candidate("triton::mm", CONFIG)),)),))
+    )
+    handler = Listening()
+    other = operands(MMShape("mm", 256, 512, 2048))
+    with pretend(H200), V.set_choices_handler(handler):
+        lower(torch.mm, other, {**AUTOTUNE, "lookup_table.table": table}, generate=False)
+    assert handler.found == {}
+
+
+def test_a_stale_template_hash_is_a_miss_and_a_fresh_one_a_hit(tmp_path):
+    from torch._inductor.kernel.mm import mm_template
+
+    problem = MMShape("mm", 256, 512, 1024)
+    way = Candidate("triton::mm", CONFIG)
+    with inductor_config.patch({"lookup_table.check_src_hash": True}):
+        fresh = ask(problem, (TableEntry(way, template_hash=mm_template.src_hash),), tmp_path)
+        stale = ask(problem, (TableEntry(way, template_hash="0" * 64),), tmp_path)
+    assert list(fresh.found) == ["triton::mm"]
+    assert stale.found == {}
+
+
+def test_every_name_a_driver_reports_has_its_key():
+    problem = MMShape("mm", 8, 8, 8)
+    table = Table((("nvidia-h100", problem, (TableEntry(Candidate("aten")),)),))
+    devices = {key.split("+")[0] for key in inductor_table(table)}
+    assert devices == {"NVIDIA H100 80GB HBM3", "NVIDIA H100 SXM5 80GB"}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "out_dtype", "accumulator"),
+    [
+        ("bfloat16", "bfloat16", "tl.float32"),
+        ("float64", "float64", "tl.float64"),
+        ("int8", "int32", "tl.int32"),
+        ("float16", "float32", "tl.float32"),
+    ],
+)
+def test_sums_are_kept_in_the_type_the_output_needs(dtype, out_dtype, accumulator):
+    problem = MMShape("mm", 8, 8, 8, dtype=dtype, out_dtype=out_dtype)
+    table = Table((("nvidia-h200", problem, (TableEntry(Candidate("triton::mm", CONFIG)),)),))
+    assert next(iter(inductor_table(table).values()))[0]["ACC_TYPE"] == accumulator
+
+
+def test_what_only_amd_has_is_written_where_it_is_set():
+    config = TritonGEMMConfig(16, 16, 16, waves_per_eu=2, matrix_instr_nonkdim=16, kpack=2)
+    table = Table(
+        (
+            (
+                "amd-instinct-mi300x",
+                MMShape("mm", 8, 8, 8),
+                (TableEntry(Candidate("triton::mm", config)),),
+            ),
+        )
+    )
+    entry = next(iter(inductor_table(table).values()))[0]
+    assert (entry["waves_per_eu"], entry["matrix_instr_nonkdim"], entry["kpack"]) == (2, 16, 2)
+
+
+def test_a_split_of_k_goes_by_torchs_name_for_it():
+    problem = MMShape("mm", 8, 8, 1024)
+    split = Candidate("decompose_k", split_k=16)
+    table = Table((("nvidia-h200", problem, (TableEntry(split, template_hash="ab1"),)),))
+    assert next(iter(inductor_table(table).values())) == [
+        {"template_id": "decompose_k", "k_split": 16, "template_hash": "ab1"}
+    ]
+
+
+def test_a_key_reads_as_torch_writes_it():
+    problem = MMShape("mm", 256, 512, 1024, transpose_b=True)
+    table = Table((("nvidia-h200", problem, (TableEntry(Candidate("aten")),)),))
+    (key,) = inductor_table(table)
+    assert key == (
+        "NVIDIA H200+((torch.bfloat16, [256, 1024], [1024, 1]), "
+        "(torch.bfloat16, [1024, 512], [1, 1024]))+mm"
+    )
+    assert re.fullmatch(r"[^+]+\+\(.*\)\+mm", key)

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+
+from tests.samples import BATCHED, LINEAR
+from tests.strategies import shape_sets
+from torch_diode.files.shape_sets import read_shapes, write_shapes
+from torch_diode.types.errors import FileFaultError
+from torch_diode.types.shapes import CountedShape, OperationShapeSet
+
+
+@given(shape_sets())
+def test_a_shape_set_reads_back(tmp_path_factory, shapes):
+    file = tmp_path_factory.mktemp("shapes") / "s.json"
+    write_shapes(shapes, file)
+    assert read_shapes(file) == shapes
+
+
+def test_one_problem_stands_on_one_line(tmp_path):
+    file = tmp_path / "s.json"
+    write_shapes(OperationShapeSet.of([CountedShape(LINEAR, 3, "llama"), BATCHED]), file)
+    lines = [line.strip() for line in file.read_text().splitlines()]
+    assert (
+        '{"M": 512, "N": 4096, "K": 4096, "dtype": "bfloat16", "transpose_b": true, '
+        '"count": 3, "origin": "llama"}'
+    ) in lines
+
+
+@pytest.mark.parametrize(
+    ("operations", "said"),
+    [
+        ([], "operations: got no object"),
+        ({"mm": {}}, "operations 'mm': got no list of objects"),
+        ({"mm": [5]}, "operations 'mm': got no list of objects"),
+        ({"matmul": [{"M": 1, "N": 1, "K": 1}]}, "MMShape.op: got 'matmul'"),
+        ({"mm": [{"M": 1, "N": 1}]}, "got no field 'K'"),
+        ({"mm": [{"M": 1, "N": 1, "K": 1, "op": "bmm"}]}, "got a bmm problem under 'mm'"),
+        ({"mm": [{"M": 1, "N": 1, "K": 1}] * 2}, "a problem twice"),
+        ({"mm": [{"M": 1, "N": 1, "K": 1, "count": 0}]}, "shape.count: got 0"),
+        ({"mm": [{"M": 1, "N": 1, "K": 1, "colour": 0}]}, "unknown field 'colour'"),
+    ],
+)
+def test_a_bad_shape_set_is_refused(tmp_path, operations, said):
+    file = tmp_path / "s.json"
+    data = {"format": "torch-diode shapes", "version": 2, "operations": operations}
+    file.write_text(json.dumps(data))
+    with pytest.raises(FileFaultError) as fault:
+        read_shapes(file)
+    assert str(fault.value).startswith(f"{file}: ")
+    assert said in str(fault.value)

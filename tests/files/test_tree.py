@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+from hypothesis import given
+
+from tests import samples
+from tests.strategies import datasets
+from torch_diode.files.tree import from_tree, to_tree
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import InvalidValueError
+
+
+@given(datasets())
+def test_a_tree_reads_as_the_dataset_it_was_made_of(dataset):
+    again = from_tree(json.loads(json.dumps(to_tree(dataset))))
+    assert again == dataset
+    assert set(again) == set(dataset)
+
+
+def test_a_tree_nests_hardware_operation_problem_and_timed_configs():
+    tree = to_tree(samples.dataset())
+    assert list(tree["hardware"]) == ["nvidia-h200", "nvidia-h100"]
+    entry = tree["hardware"]["nvidia-h200"]["mm"][0]
+    assert (entry["problem"]["M"], entry["problem"]["transpose_b"]) == (512, True)
+    assert entry["measured"] == {"method": "sweep", "torch": "2.13.0", "triton": ""}
+    assert entry["timings"][0] == {
+        "template": "aten",
+        "time_us": 20.5,
+        "spread": 0.01,
+        "repeats": 5,
+    }
+
+
+def test_an_empty_dataset_has_a_tree():
+    assert from_tree(to_tree(Dataset.empty())) == Dataset.empty()
+
+
+def put(tree, path, value):
+    changed = copy.deepcopy(tree)
+    inner = changed
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    return changed
+
+
+ENTRY = ("hardware", "nvidia-h200", "mm", 0)
+ROW = (*ENTRY, "timings", 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("hardware",), [], "hardware: got list"),
+        (("hardware", "nvidia-h200"), [], "hardware 'nvidia-h200': got list"),
+        (("hardware", "bad\nname"), {"mm": 5}, r"'bad\nname' 'mm': got no list"),
+        (("hardware", "bad\nname"), {"m\nm": [5]}, r"'bad\nname' 'm\nm' entry: got int"),
+        (("hardware", "NVIDIA H200"), {"mm": []}, None),
+        (ENTRY, 5, "entry: got int"),
+        ((*ENTRY, "problem"), [], "expected a problem"),
+        ((*ENTRY, "problem", "op"), "bmm", "without its op"),
+        ((*ENTRY, "problem", "M"), 0, "MMShape.M: got 0"),
+        ((*ENTRY, "problem", "dtype"), "float17", "MMShape.dtype: got 'float17'"),
+        ((*ENTRY, "measured"), {"clock": 1}, "unknown field 'clock'"),
+        ((*ENTRY, "measured", "torch"), 5, "dataset"),
+        ((*ENTRY, "timings"), {}, "list of objects"),
+        ((*ENTRY, "extra"), 1, "unknown field 'extra'"),
+        (ROW, 5, "list of objects"),
+        ((*ROW, "colour"), 1, "unknown field 'colour'"),
+        ((*ROW, "time_us"), -1.0, "microseconds above zero"),
+        ((*ROW, "time_us"), "fast", "timing field 'time_us': got 'fast'; expected int or float"),
+        ((*ROW, "time_us"), True, "timing field 'time_us': got True"),
+        ((*ROW, "time_us"), 10**400, "time_us"),
+        ((*ROW, "time_us"), 1e39, "microseconds above zero"),
+        ((*ROW, "template"), "\ud800", "template"),
+        ((*ROW, "template"), None, "timing field 'template': got None"),
+        ((*ROW, "repeats"), 2**20, "repeats"),
+        ((*ROW, "repeats"), 1.5, "repeats"),
+        ((*ROW, "status"), "slow", "column 'status': got 'slow'"),
+        ((*ENTRY, "timings", 1), {"template": "aten", "time_us": 1.0}, "same timing twice"),
+        (("version",), 3, "reads up to 2"),
+        (("provenance",), {"a": "b"}, "provenance"),
+    ],
+)
+def test_a_bad_tree_is_refused_with_the_reason_in_one_line(path, value, said):
+    tree = put(to_tree(samples.dataset()), path, value)
+    if said is None:
+        assert len(from_tree(tree)) == len(samples.dataset())
+        return
+    with pytest.raises(InvalidValueError) as fault:
+        from_tree(tree)
+    assert said in str(fault.value)
+    assert "\n" not in str(fault.value)
+
+
+def test_a_row_that_names_no_template_is_refused():
+    tree = to_tree(samples.dataset())
+    for entries in (e for ops in tree["hardware"].values() for e in ops.values()):
+        for entry in entries:
+            entry["timings"] = [{"time_us": 1.0}]
+    with pytest.raises(InvalidValueError, match="no column 'template'"):
+        from_tree(tree)

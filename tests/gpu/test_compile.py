@@ -1,0 +1,317 @@
+"""Compiled matmuls on a real GPU run the very config the heuristic named.
+
+mm, addmm, bmm and baddbmm; plain and max-autotune; forward and backward; static and dynamic; with
+and without CUDA graphs. `python -m pytest tests/gpu/test_compile.py` prints a table at the end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import torch
+
+from tests.integration.forced import Forced, abstaining
+from torch_diode.integration import registration
+from torch_diode.types.candidate import TritonGEMMConfig
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+CONFIG = TritonGEMMConfig(64, 64, 32, group_m=8, num_stages=3, num_warps=4)
+TMA_CONFIG = TritonGEMMConfig(128, 128, 64, group_m=8, num_stages=3, num_warps=8)
+B, M, N, K = 4, 384, 512, 640
+OTHER_M = 272
+OPS: dict[str, tuple[Callable[..., torch.Tensor], tuple[tuple[Any, ...], ...]]] = {
+    "mm": (torch.mm, (("M", K), (K, N))),
+    "addmm": (torch.addmm, ((N,), ("M", K), (K, N))),
+    "bmm": (torch.bmm, ((B, "M", K), (B, K, N))),
+    "baddbmm": (torch.baddbmm, ((B, "M", N), (B, "M", K), (B, K, N))),
+}
+PLAIN, GRAPHS = None, "reduce-overhead"
+TUNED, TUNED_GRAPHS = "max-autotune-no-cudagraphs", "max-autotune"
+
+
+@dataclass
+class Outcome:
+    """One row of the table printed at the end."""
+
+    case: str
+    decided: int = 0
+    kernels: int = 0
+    vendor: int = 0
+    benchmarks: int = 0
+    error: float = float("nan")
+    seconds: float = 0.0
+    verdict: str = "FAILED"
+    lists: list[int] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def table(request: pytest.FixtureRequest) -> Iterator[list[Outcome]]:
+    rows: list[Outcome] = []
+    yield rows
+    reporter = request.config.pluginmanager.getplugin("terminalreporter")
+    if reporter is None:
+        return
+    name = torch.cuda.get_device_name()
+    reporter.write_line(f"\n\ntorch {torch.__version__} on {name}, forced {CONFIG}")
+    head = f"{'case':42} {'decided':>7} {'triton':>6} {'vendor':>6} {'benchm.':>7}"
+    reporter.write_line(f"{head} {'lists':>10} {'error':>8} {'s':>6}  verdict")
+    for row in rows:
+        lists = ",".join(map(str, row.lists)) or "-"
+        text = f"{row.case:42} {row.decided:7} {row.kernels:6} {row.vendor:6} {row.benchmarks:7}"
+        reporter.write_line(
+            f"{text} {lists:>10} {row.error:8.1e} {row.seconds:6.1f}  {row.verdict}"
+        )
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    """Each test compiles afresh, from no cache, and leaves torch-diode as it found it."""
+    from torch._inductor.utils import fresh_cache
+
+    registration.disable()
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    with fresh_cache():
+        yield
+    registration.disable()
+    torch._dynamo.reset()
+
+
+def tensors(op: str, m: int, dtype: torch.dtype, dynamic: bool) -> list[torch.Tensor]:
+    torch.manual_seed(m)
+    made = []
+    for shape in OPS[op][1]:
+        sizes = [m if size == "M" else size for size in shape]
+        tensor = torch.randn(sizes, device="cuda", dtype=dtype).requires_grad_()
+        if dynamic and "M" in shape:
+            torch._dynamo.mark_dynamic(tensor, shape.index("M"))
+        made.append(tensor)
+    return made
+
+
+def step(fn: Callable[..., torch.Tensor], inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Forward and backward: the output and the gradients, kept from being overwritten."""
+    torch.compiler.cudagraph_mark_step_begin()
+    out = fn(*inputs)
+    torch.manual_seed(0)
+    grads = torch.autograd.grad(out, inputs, torch.randn_like(out))
+    return [out.detach().clone(), *(grad.clone() for grad in grads)]
+
+
+def relative_error(got: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
+    worst = 0.0
+    for a, b in zip(got, expected, strict=True):
+        worst = max(worst, float((a.double() - b.double()).norm() / b.double().norm()))
+    return worst
+
+
+def reference(op: str, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """In float64, with the gradient the step had."""
+    wide = [tensor.detach().double().requires_grad_() for tensor in inputs]
+    out = OPS[op][0](*wide)
+    torch.manual_seed(0)
+    narrow = torch.empty(out.shape, device="cuda", dtype=inputs[0].dtype)
+    grads = torch.autograd.grad(out, wide, torch.randn_like(narrow).double())
+    return [out.detach(), *grads]
+
+
+def configs_in(codes: list[str]) -> list[dict[str, int]]:
+    """The block sizes of the matmul templates in generated code, with their stages and warps."""
+    found = []
+    for code in codes:
+        for kernel in re.findall(r"'''(.*?)'''", code, re.S):
+            if "config_args" not in kernel and "triton_tem" not in kernel:
+                continue
+            sizes = {
+                n: int(v) for n, v in re.findall(r"(BLOCK_[MNK]).*?=\s*(\d+)\s*$", kernel, re.M)
+            }
+            launch = re.search(r"num_stages=(\d+),\s*num_warps=(\d+)", kernel)
+            assert launch is not None, kernel[:2000]
+            found.append({**sizes, "num_stages": int(launch[1]), "num_warps": int(launch[2])})
+    return found
+
+
+def expected_config(config: TritonGEMMConfig) -> dict[str, int]:
+    return {
+        "BLOCK_M": config.block_m,
+        "BLOCK_N": config.block_n,
+        "BLOCK_K": config.block_k,
+        "num_stages": config.num_stages,
+        "num_warps": config.num_warps,
+    }
+
+
+@pytest.fixture
+def seen_lists() -> Iterator[list[list[Any]]]:
+    """Every list of choices Inductor is about to choose from."""
+    from torch._inductor import select_algorithm
+
+    lists: list[list[Any]] = []
+
+    def look(choices: list[Any]) -> list[Any]:
+        lists.append(list(choices))
+        return choices
+
+    select_algorithm.add_preprocessing_fn(look)
+    yield lists
+    cache = select_algorithm.get_algorithm_selector_cache()
+    cache.preprocessing_fns.remove(look)
+
+
+def compile_and_run(
+    outcome: Outcome, op: str, mode: str | None, dynamic: bool, dtype: torch.dtype
+) -> list[str]:
+    """Compile, run often enough for CUDA graphs to be recorded and replayed, and check results."""
+    from torch._dynamo.utils import counters
+    from torch._inductor.utils import run_and_get_code
+
+    fn = torch.compile(OPS[op][0], mode=mode)
+    inputs = tensors(op, M, dtype, dynamic)
+    before = len(registration.explain())
+    start = time.perf_counter()
+    got, codes = run_and_get_code(lambda: step(fn, inputs))
+    outcome.seconds = time.perf_counter() - start
+    expected = reference(op, inputs)
+    outcome.error = relative_error(got, expected)
+    for _ in range(3):
+        outcome.error = max(outcome.error, relative_error(step(fn, inputs), expected))
+    if dynamic:
+        frames = counters["stats"]["unique_graphs"]
+        others = tensors(op, OTHER_M, dtype, dynamic)
+        error = relative_error(step(fn, others), reference(op, others))
+        outcome.error = max(outcome.error, error)
+        assert counters["stats"]["unique_graphs"] == frames, "compiled again for another M"
+    found = configs_in(codes)
+    outcome.decided = len(registration.explain()) - before
+    outcome.kernels = len(found)
+    outcome.vendor = sum(len(re.findall(r"extern_kernels\.\w+\(", code)) for code in codes)
+    outcome.benchmarks = counters["inductor"]["select_algorithm_autotune"]
+    return codes
+
+
+def tolerance(dtype: torch.dtype) -> float:
+    return {torch.bfloat16: 1e-2, torch.float16: 2e-3, torch.float32: 1e-5}[dtype]
+
+
+SINGLE_CASES = [
+    *itertools.product(OPS, (PLAIN,), (False, True), (torch.bfloat16,)),
+    *itertools.product(OPS, (GRAPHS,), (False,), (torch.bfloat16,)),
+    *itertools.product(("mm", "baddbmm"), (PLAIN,), (False,), (torch.float16, torch.float32)),
+]
+
+
+@pytest.mark.parametrize(("op", "mode", "dynamic", "dtype"), SINGLE_CASES)
+def test_plain_mode_runs_the_named_config_and_benchmarks_nothing(
+    op: str, mode: str | None, dynamic: bool, dtype: torch.dtype, table: list[Outcome]
+) -> None:
+    case = f"{op} {str(dtype)[6:]} {mode or 'plain'}{' dynamic' if dynamic else ''}"
+    table.append(outcome := Outcome(case))
+    with registration.using(Forced(CONFIG)):
+        codes = compile_and_run(outcome, op, mode, dynamic, dtype)
+    assert registration.status().counters.fallbacks == {}
+    # One matmul forward, two backward: the backward graph is compiled on autograd's thread.
+    assert outcome.decided == 3
+    assert configs_in(codes) == [expected_config(CONFIG)] * 3
+    assert outcome.vendor == 0
+    assert outcome.benchmarks == 0
+    assert outcome.error < tolerance(dtype)
+    outcome.verdict = "ok"
+
+
+@pytest.mark.parametrize("mode", [TUNED, TUNED_GRAPHS])
+@pytest.mark.parametrize("op", OPS)
+def test_max_autotune_in_single_mode_runs_the_named_config_and_benchmarks_nothing(
+    op: str, mode: str, table: list[Outcome]
+) -> None:
+    table.append(outcome := Outcome(f"{op} bfloat16 {mode}, single"))
+    with registration.using(Forced(CONFIG), mode="single"):
+        codes = compile_and_run(outcome, op, mode, False, torch.bfloat16)
+    assert configs_in(codes) == [expected_config(CONFIG)] * 3
+    assert outcome.benchmarks == 0
+    assert outcome.error < tolerance(torch.bfloat16)
+    outcome.verdict = "ok"
+
+
+@pytest.mark.parametrize(
+    ("mode", "dynamic"), [(TUNED, False), (TUNED, True), (TUNED_GRAPHS, False)]
+)
+@pytest.mark.parametrize("op", OPS)
+def test_max_autotune_benchmarks_the_named_few_with_aten_among_them(
+    op: str, mode: str, dynamic: bool, table: list[Outcome], seen_lists: list[list[Any]]
+) -> None:
+    from torch._inductor.select_algorithm import ExternKernelCaller
+
+    case = f"{op} bfloat16 {mode}{' dynamic' if dynamic else ''}"
+    table.append(outcome := Outcome(case))
+    with registration.using(Forced(CONFIG), top=2):
+        compile_and_run(outcome, op, mode, dynamic, torch.bfloat16)
+    outcome.lists = [len(choices) for choices in seen_lists]
+    assert outcome.decided == 3
+    assert len(seen_lists) == 3
+    for choices in seen_lists:
+        # addmm has two vendor kernels, which both count as ATen.
+        assert len([c for c in choices if not isinstance(c, ExternKernelCaller)]) == 1
+        assert 1 <= len([c for c in choices if isinstance(c, ExternKernelCaller)]) <= 2
+        triton = next(c for c in choices if not isinstance(c, ExternKernelCaller))
+        named = triton.annotations["ktc"].params.to_kwargs()
+        assert {name: named[name] for name in expected_config(CONFIG)} == expected_config(CONFIG)
+    assert outcome.benchmarks >= 3
+    assert outcome.error < tolerance(torch.bfloat16)
+    outcome.verdict = "ok"
+
+
+@pytest.mark.parametrize("op", ["mm", "addmm"])
+def test_tma_can_be_offered_in_plain_mode_without_torchs_config(
+    op: str, table: list[Outcome]
+) -> None:
+    if torch.cuda.get_device_capability() < (9, 0):
+        pytest.skip("no TMA on this GPU")
+    table.append(outcome := Outcome(f"{op} bfloat16 plain, TMA"))
+    with registration.using(Forced(TMA_CONFIG, "triton::mm_persistent_tma"), tma=True):
+        codes = compile_and_run(outcome, op, PLAIN, False, torch.bfloat16)
+    assert configs_in(codes) == [expected_config(TMA_CONFIG)] * 3
+    assert all("tensor_descriptor" in code or "descriptor" in code for code in codes)
+    assert outcome.benchmarks == 0
+    assert outcome.error < tolerance(torch.bfloat16)
+    outcome.verdict = "ok"
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_a_vendor_kernel_first_is_plain_torch(op: str, table: list[Outcome]) -> None:
+    table.append(outcome := Outcome(f"{op} bfloat16 plain, ATen named"))
+    with registration.using(Forced(None)):
+        compile_and_run(outcome, op, PLAIN, False, torch.bfloat16)
+    assert (outcome.decided, outcome.kernels, outcome.vendor) == (3, 0, 3)
+    assert outcome.error < tolerance(torch.bfloat16)
+    outcome.verdict = "ok"
+
+
+def test_abstaining_gives_the_code_of_plain_torch(table: list[Outcome]) -> None:
+    from torch._inductor.utils import run_and_get_code
+
+    def model(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.gelu(torch.addmm(b, x, w)) @ w.T
+
+    inputs = [torch.randn(size, device="cuda") for size in ((256, 512), (512, 1024), (1024,))]
+    table.append(outcome := Outcome("abstaining = plain torch"))
+
+    def code() -> str:
+        torch._dynamo.reset()
+        _, codes = run_and_get_code(torch.compile(model), *inputs)
+        return re.sub(r"AOT ID: .*|/[\w./-]+", "", "\n".join(codes))
+
+    plain = code()
+    with registration.using(abstaining()):
+        assert code() == plain
+    outcome.verdict = "ok"
+
+
+if __name__ == "__main__":
+    raise SystemExit(pytest.main([__file__, "-q"]))

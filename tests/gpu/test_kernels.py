@@ -1,0 +1,173 @@
+"""A sweep's kernels, launched: every template, op, dtype and layout against torch's own result."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+
+if not torch.cuda.is_available():
+    pytest.skip("needs a GPU", allow_module_level=True)
+pytest.importorskip("triton")
+
+from torch_diode.collection.kernels import (
+    BMM,
+    MM,
+    PERSISTENT_TMA,
+    KernelInfeasibleError,
+    KernelLibrary,
+)
+from torch_diode.integration.template_source import template_source
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.problem import MMShape
+
+CONFIGS = [
+    TritonGEMMConfig(16, 16, 16, group_m=8, num_stages=1, num_warps=1),
+    TritonGEMMConfig(64, 128, 32, group_m=4, num_stages=3, num_warps=4),
+]
+KINDS = [
+    (MM, "mm", "none"),
+    (MM, "addmm", "vector"),
+    (MM, "addmm", "matrix"),
+    (BMM, "bmm", "none"),
+    (BMM, "baddbmm", "vector"),
+    (BMM, "baddbmm", "matrix"),
+    (PERSISTENT_TMA, "mm", "none"),
+    (PERSISTENT_TMA, "addmm", "vector"),
+    (PERSISTENT_TMA, "addmm", "matrix"),
+]
+DTYPES = [("bfloat16", False), ("float16", False), ("float32", False), ("float32", True)]
+# Even, aligned but uneven, half aligned, odd, and degenerate.
+SIZES = [(256, 384, 128), (200, 328, 72), (196, 300, 100), (37, 51, 29), (1, 500, 64), (3, 1, 5)]
+# The largest ‖out − expected‖ / ‖expected‖ of a right kernel.
+TOLERANCE = {"bfloat16": 4e-3, "float16": 5e-4, "float32": 1e-5, "tf32": 5e-3}
+HOPPER = torch.cuda.get_device_capability()[0] >= 9
+
+
+@pytest.fixture(scope="module")
+def library() -> KernelLibrary:
+    properties = torch.cuda.get_device_properties(0)
+    return KernelLibrary(template_source, properties.multi_processor_count)
+
+
+def tensors(
+    problem: MMShape,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    dtype = getattr(torch, problem.dtype)
+    lead = (problem.B,) if problem.op in ("bmm", "baddbmm") else ()
+
+    def matrix(rows: int, columns: int, transposed: bool) -> torch.Tensor:
+        shape = (columns, rows) if transposed else (rows, columns)
+        values = torch.randn(*lead, *shape, device="cuda", dtype=dtype)
+        return values.mT if transposed else values
+
+    a = matrix(problem.M, problem.K, problem.transpose_a)
+    b = matrix(problem.K, problem.N, problem.transpose_b)
+    out = torch.full((*lead, problem.M, problem.N), float("nan"), device="cuda", dtype=dtype)
+    bias = {"none": (), "vector": (problem.N,), "matrix": tuple(out.shape)}[problem.bias]
+    return a, b, out, torch.randn(*bias, device="cuda", dtype=dtype) if bias else None
+
+
+def error_of(
+    a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, bias: torch.Tensor | None
+) -> float:
+    expected = a.double() @ b.double() + (0 if bias is None else bias.double())
+    return float((out.double() - expected).norm() / expected.norm())
+
+
+def tolerance(problem: MMShape) -> float:
+    return TOLERANCE["tf32" if problem.tf32 else problem.dtype]
+
+
+@pytest.mark.parametrize(("dtype", "tf32"), DTYPES)
+@pytest.mark.parametrize(("template", "op", "bias"), KINDS)
+def test_result_is_right_in_every_layout_and_for_every_kind_of_size(
+    library: KernelLibrary, template: str, op: str, bias: str, dtype: str, tf32: bool
+) -> None:
+    if template == PERSISTENT_TMA and not HOPPER:
+        pytest.skip("needs the copy engine of a Hopper chip")
+    torch.manual_seed(0)
+    wrong, ran = {}, 0
+    layouts = itertools.product((False, True), repeat=2)
+    for (ta, tb), sizes, config in itertools.product(layouts, SIZES, CONFIGS):
+        if template == PERSISTENT_TMA and config.num_warps == 1:
+            continue  # Inductor offers no such config either
+        batch = 5 if template == BMM else 1
+        problem = MMShape(op, *sizes, batch, dtype, "", ta, tb, tf32, bias)
+        try:
+            spec = library.spec_for(problem, Candidate(template, config))
+        except KernelInfeasibleError:
+            continue
+        given = tensors(problem)
+        library.kernel_for(spec).launch(*given)
+        ran += 1
+        error = error_of(*given)
+        if not error <= tolerance(problem):
+            wrong[f"{problem} {config}"] = error
+    assert ran >= (4 if template == PERSISTENT_TMA else 40)
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("template", [MM, PERSISTENT_TMA])
+def test_a_bound_launch_does_what_launch_does_and_can_be_repeated(
+    library: KernelLibrary, template: str
+) -> None:
+    if template == PERSISTENT_TMA and not HOPPER:
+        pytest.skip("needs the copy engine of a Hopper chip")
+    problem = MMShape("addmm", 200, 328, 72, transpose_b=True)
+    kernel = library.kernel_for(library.spec_for(problem, Candidate(template, CONFIGS[1])))
+    given = tensors(problem)
+    run = kernel.bind(*given)
+    for _ in range(3):
+        given[2].fill_(float("nan"))
+        run()
+        assert error_of(*given) <= tolerance(problem)
+
+
+def test_one_kernel_serves_problems_of_many_sizes(library: KernelLibrary) -> None:
+    candidate = Candidate(MM, CONFIGS[1])
+    problems = [MMShape("mm", m, 8 * m, 32 * m, transpose_b=True) for m in (2, 5, 33, 64)]
+    (spec,) = {library.spec_for(problem, candidate) for problem in problems}
+    for problem in problems:
+        given = tensors(problem)
+        library.kernel_for(spec).bind(*given)()
+        assert error_of(*given) <= tolerance(problem)
+
+
+def test_a_batch_larger_than_the_grid_runs_or_is_said_to_be_infeasible(
+    library: KernelLibrary,
+) -> None:
+    problem = MMShape("bmm", 16, 16, 16, B=70000)
+    kernel = library.kernel_for(library.spec_for(problem, Candidate(BMM, CONFIGS[0])))
+    given = tensors(problem)
+    if kernel.source.splits_batch:
+        kernel.launch(*given)
+        assert error_of(*given) <= tolerance(problem)
+    else:
+        with pytest.raises(KernelInfeasibleError):
+            kernel.launch(*given)
+
+
+def test_a_tensor_over_the_32_bit_index_range_is_right_at_its_far_end(
+    library: KernelLibrary,
+) -> None:
+    m, n = 70000, 32768
+    problem = MMShape("mm", m, n, 64, transpose_b=True)
+    free, _ = torch.cuda.mem_get_info()
+    if free < 3 * problem.bytes_moved:
+        pytest.skip("needs more free memory on the GPU")
+    config = TritonGEMMConfig(128, 128, 64, group_m=8, num_stages=3, num_warps=8)
+    spec = library.spec_for(problem, Candidate(MM, config))
+    assert spec.source.index_bits == 64
+    a, b, out, _ = tensors(problem)
+    library.kernel_for(spec).launch(a, b, out)
+    assert error_of(a[-256:], b, out[-256:], None) <= tolerance(problem)
+
+
+def test_a_config_that_does_not_fit_the_chip_is_infeasible(library: KernelLibrary) -> None:
+    problem = MMShape("mm", 512, 512, 512, transpose_b=True)
+    config = TritonGEMMConfig(128, 128, 128, group_m=8, num_stages=8, num_warps=8)
+    kernel = library.kernel_for(library.spec_for(problem, Candidate(MM, config)))
+    with pytest.raises(KernelInfeasibleError, match="shared memory"):
+        kernel.load(*tensors(problem))

@@ -1,0 +1,118 @@
+"""Clean timing and the sweep on a real GPU."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+if not torch.cuda.is_available():
+    pytest.skip("needs a CUDA device", allow_module_level=True)
+
+from torch_diode.candidates.space import candidate_space
+from torch_diode.collection.kernels import KernelLibrary
+from torch_diode.collection.launching import Launcher
+from torch_diode.collection.sweep import Sweep
+from torch_diode.collection.timer import Timer
+from torch_diode.hardware import detect
+from torch_diode.integration.template_source import template_source
+from torch_diode.types.candidate import Candidate
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.problem import MMShape
+
+DEVICE = torch.device("cuda", 0)
+
+
+@pytest.fixture(scope="module")
+def timer() -> Timer:
+    return Timer(DEVICE, 2 * detect().l2_bytes)
+
+
+def test_a_slow_launch_does_not_show_in_the_time(timer: Timer) -> None:
+    a = torch.randn(256, 256, device=DEVICE)
+    out = torch.empty_like(a)
+
+    def quick() -> None:
+        torch.mm(a, a, out=out)
+
+    def late() -> None:
+        time.sleep(2e-4)
+        torch.mm(a, a, out=out)
+
+    quick_us, late_us = (float(np.median(s)) for s in timer.repeat([quick, late], 20))
+    assert late_us < 1.3 * quick_us
+
+
+def test_a_memory_bound_kernel_cannot_beat_the_memory(timer: Timer) -> None:
+    values = torch.randn(2**24, device=DEVICE)
+    out = torch.empty_like(values)
+    (samples,) = timer.repeat([lambda: torch.add(values, 1, out=out)], 10)
+    gbps = 2 * values.nbytes / (np.median(samples) * 1e3)
+    assert gbps < 1.05 * (detect().memory_gbps or 1e9), "the L2 was not cold"
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        MMShape("mm", 512, 1024, 768, transpose_b=True),
+        MMShape("mm", 333, 257, 129, dtype="float16"),
+        MMShape("addmm", 512, 1024, 768, dtype="float32", tf32=True, transpose_b=True),
+        MMShape("bmm", 128, 128, 64, B=16),
+        MMShape("baddbmm", 128, 256, 64, B=8, transpose_b=True),
+    ],
+    ids=str,
+)
+def test_a_sweep_times_every_candidate_and_none_is_wrong(problem: MMShape, timer: Timer) -> None:
+    hardware = detect()
+    launcher = Launcher(KernelLibrary(template_source, hardware.units))
+    sweep = Sweep(
+        hardware.name,
+        launcher,
+        timer,
+        {"torch": "2", "triton": "3"},
+        shared_memory=hardware.shared_memory_per_block,
+    )
+    space = candidate_space(problem, hardware)
+    chosen = space.take(np.unique(np.linspace(0, len(space) - 1, 24).astype(int)))
+    dataset = sweep.time(
+        problem,
+        Candidates.concat(
+            [Candidates.of([Candidate("aten")]), chosen.take(~chosen.is_template("aten"))]
+        ),
+    )
+    times = dataset.values("time_us")
+    assert set(dataset.texts("status")) <= {"ok", "out_of_resources"}
+    assert np.isfinite(times).sum() > len(dataset) // 2
+    assert np.nanmin(times) < 1000
+
+
+def test_a_campaign_collects_and_resumes(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    root = Path(__file__).resolve().parents[2]
+    command = [
+        sys.executable,
+        "workflows/collect_matmul.py",
+        "--output",
+        str(tmp_path),
+        "--count",
+        "1",
+        "--problems",
+        "4",
+        "--configs",
+        "6",
+        "--minutes",
+        "2",
+        "--processes",
+        "4",
+    ]
+    subprocess.run(command, cwd=root, check=True)
+    from torch_diode.files.datasets import read_dataset
+
+    dataset = read_dataset(tmp_path)
+    assert len(dataset.problems) == 4
+    assert dataset.texts("hardware") == [detect().name]

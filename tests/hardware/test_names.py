@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import torch_diode.hardware as room
+from torch_diode.hardware import known, known_names, normalise, reported_names, stand_ins
+from torch_diode.types.errors import HardwareMismatchError, InvalidValueError
+from torch_diode.types.hardware import Hardware
+
+
+@pytest.mark.parametrize(
+    ("reported", "name"),
+    [
+        ("NVIDIA H200", "nvidia-h200"),
+        ("nvidia-h200", "nvidia-h200"),
+        ("NVIDIA H100 80GB HBM3", "nvidia-h100"),
+        ("NVIDIA A100-SXM4-40GB", "nvidia-a100-40gb"),
+        ("Tesla V100-SXM2-16GB", "nvidia-v100"),
+        ("AMD Instinct MI300X", "amd-instinct-mi300x"),
+        ("Intel(R) Data Center GPU Max 1550", "intel-data-center-gpu-max-1550"),
+        ("Intel(R) Xeon(R) Platinum 8480+ CPU @ 2.00GHz", "intel-xeon-platinum-8480"),
+        ("NVIDIA H999 Something", "nvidia-h999-something"),
+    ],
+)
+def test_a_reported_name_becomes_the_one_name(reported, name):
+    assert normalise(reported) == name
+
+
+@given(st.text(max_size=40))
+def test_any_name_is_normalised_once_and_for_all_or_refused(raw):
+    try:
+        name = normalise(raw)
+    except InvalidValueError:
+        return
+    assert normalise(name) == name
+    assert Hardware(name, "cuda").name == name
+
+
+@pytest.mark.parametrize("raw", ["", "!!!", None, 5, "\n"])
+def test_what_is_no_name_is_refused(raw):
+    with pytest.raises(InvalidValueError, match="expected a chip's name"):
+        normalise(raw)
+
+
+def test_every_name_a_driver_reports_leads_to_its_chip_and_to_one_only():
+    for name in known_names():
+        for reported in reported_names(name):
+            assert normalise(reported) == name
+        assert known(name).name == name
+
+
+def test_a_chip_nobody_published_is_refused_with_the_list():
+    with pytest.raises(HardwareMismatchError, match="got 'nvidia-h999'; expected one of nvidia-h2"):
+        known("nvidia-h999")
+    assert reported_names("nvidia-h999") == ("nvidia-h999",)
+
+
+def test_a_chip_stands_in_for_itself_first_then_as_its_entry_says():
+    offered = ["nvidia-a100", "nvidia-h20", "nvidia-h100", "nvidia-h200"]
+    assert stand_ins(known("nvidia-h200"), offered) == ["nvidia-h200", "nvidia-h100", "nvidia-h20"]
+
+
+def test_a_chip_nobody_knows_takes_what_shares_its_architecture():
+    chip = Hardware("nvidia-h999", "cuda", arch="sm_90")
+    assert stand_ins(chip, ["nvidia-a100", "nvidia-h100"]) == ["nvidia-h100"]
+
+
+def test_another_architecture_never_stands_in():
+    for name in known_names():
+        chip = known(name)
+        for other in stand_ins(chip, known_names()):
+            assert known(other).arch == chip.arch
+    assert stand_ins(Hardware("my-chip", "cpu"), known_names()) == []
+
+
+def test_names_and_their_order_are_data():
+    data = json.loads(Path(room.__file__).with_name("chips.json").read_text())
+    assert [chip["name"] for chip in data["chips"]] == list(known_names())
+    named = {name for chip in data["chips"] for name in chip["stand_ins"]}
+    assert named <= set(known_names())

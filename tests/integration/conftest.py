@@ -1,0 +1,63 @@
+"""A pretended H200, and torch left as it was found after every test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torch_diode.integration import registration
+
+pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Generated code goes where nobody else's is."""
+    path = tmp_path_factory.mktemp("inductor")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(path))
+        patch.setenv("TRITON_CACHE_DIR", str(path / "triton"))
+        yield path
+
+
+@pytest.fixture(autouse=True)
+def off(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each test starts with torch-diode off and a registration of its own."""
+    registration.disable()
+    fresh = registration.Registration()
+    monkeypatch.setattr(registration, "_registration", fresh)
+    yield
+    fresh.disable()
+
+
+@pytest.fixture
+def h200() -> Iterator[None]:
+    """This machine has an H200, as far as torch can tell."""
+    from torch_diode.hardware import known
+    from torch_diode.integration.lowering import pretend
+
+    with pretend(known("nvidia-h200")):
+        yield
+
+
+@pytest.fixture
+def benchmarked(monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
+    """The lists of choices Inductor would have benchmarked; all of them tie."""
+    from torch._inductor.select_algorithm import AlgorithmSelectorCache
+
+    lists: list[list[Any]] = []
+
+    def precompile(self: Any, choices: list[Any], *args: Any, **kwargs: Any) -> Any:
+        lists.append(choices)
+        return dict
+
+    def lookup(self: Any, choices: list[Any], *args: Any, **kwargs: Any) -> dict[Any, float]:
+        return dict.fromkeys(choices, 1.0)
+
+    # Asked for as soon as there is more than one choice, and only then.
+    monkeypatch.setattr(AlgorithmSelectorCache, "make_precompile_fn", precompile)
+    monkeypatch.setattr(AlgorithmSelectorCache, "lookup", lookup)
+    return lists

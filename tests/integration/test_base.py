@@ -1,0 +1,69 @@
+"""Another decision is one more class: when a reduction keeps its row in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+import torch
+
+from tests.integration.cases import CONFIG, inputs
+from tests.integration.forced import Forced
+from torch_diode.integration import registration
+from torch_diode.integration.base import ChoicesIntegration
+from torch_diode.integration.lowering import Input, lower
+
+ROWS = [Input((1024, 512), torch.float32)]
+
+
+class PersistentReductions(ChoicesIntegration):
+    """Reductions never keep their row in registers; the rest is torch's."""
+
+    name = "persistent-reductions"
+    hooks = ("should_use_persistent_reduction",)
+
+    def mixin(self, handler: Any) -> type:
+        class Mixin:
+            @staticmethod
+            def should_use_persistent_reduction(features: Any, cooperative: bool) -> bool:
+                return False
+
+        return Mixin
+
+    def fingerprint(self, devices: Iterable[Any]) -> str:
+        return "never-persistent"
+
+
+def total(x: torch.Tensor) -> torch.Tensor:
+    return x.sum(-1)
+
+
+@pytest.mark.usefixtures("h200")
+def test_a_second_decision_is_one_class_beside_the_first() -> None:
+    assert "persistent_reduction" in lower(total, ROWS).source
+    registration.enable(Forced(CONFIG), integrations=[PersistentReductions()])
+    assert "persistent_reduction" not in lower(total, ROWS).source
+    assert lower(torch.mm, inputs("mm")).kernels == ["triton_tem_fused_0"]
+    outcomes = {step.name: step.outcome for step in registration.status().steps}
+    assert outcomes["persistent-reductions"] == outcomes["matmul"] == "ok"
+    registration.disable()
+    assert "persistent_reduction" in lower(total, ROWS).source
+
+
+@pytest.mark.usefixtures("h200")
+def test_an_interface_that_is_not_there_fails_alone() -> None:
+    class Missing(PersistentReductions):
+        name = "missing"
+        hooks = ("should_brew_coffee",)
+
+    registration.enable(Forced(CONFIG), integrations=[Missing()])
+    assert lower(torch.mm, inputs("mm")).kernels == ["triton_tem_fused_0"]
+    (step,) = registration.status().failed
+    assert step.detail == "InductorChoices has no should_brew_coffee"
+
+
+def test_its_fingerprint_is_in_the_cache_key() -> None:
+    registration.enable(Forced(CONFIG), integrations=[PersistentReductions()])
+    keys = registration._registration.sockets.cache_keys
+    assert "never-persistent" in keys.fingerprint([])

@@ -1,0 +1,127 @@
+"""Torch's caches are kept apart by heuristic, and shared by equal ones, across processes too."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+from torch._inductor.codecache import FxGraphHashDetails
+
+from tests.integration.cases import CONFIG
+from tests.integration.forced import Answering, Forced
+from torch_diode.heuristics.base import Heuristic
+from torch_diode.integration import registration
+from torch_diode.integration.guard import DiodeWarning
+
+OTHER_PROCESS = """
+import json, sys
+from pathlib import Path
+import torch
+from tests.integration import test_caches
+from torch_diode.hardware import known
+from torch_diode.integration import registration
+from torch_diode.integration.lowering import lower, pretend
+from tests.integration.cases import CONFIG, inputs
+from tests.integration.forced import Forced
+registration.enable(Forced(CONFIG))
+hit = test_caches.compiled_from_cache()
+with pretend(known("nvidia-h200")):
+    configs = lower(torch.mm, inputs("mm")).configs
+print(json.dumps({"hit": hit, "configs": configs}))
+"""
+
+
+def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.mm(a, b)
+
+
+def compiled_from_cache() -> bool:
+    """Compile a small program on the CPU, and say whether a cache on disk served it."""
+    torch._dynamo.reset()
+    counters.clear()
+    torch.compile(product)(torch.ones(8, 8), torch.ones(8, 8))
+    served = counters["inductor"]["fxgraph_cache_hit"]
+    served += counters["aot_autograd"]["autograd_cache_hit"]
+    missed = counters["inductor"]["fxgraph_cache_miss"]
+    missed += counters["aot_autograd"]["autograd_cache_miss"]
+    assert served + missed > 0, "no cache was asked"
+    return served > 0
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    with torch._inductor.config.patch(fx_graph_cache=True, force_disable_caches=False):
+        yield tmp_path
+    torch._dynamo.reset()
+
+
+def answering(fingerprint: str) -> Heuristic:
+    return Answering(lambda candidates: None, fingerprint)
+
+
+def test_only_an_equal_heuristic_is_served(fresh: Path) -> None:
+    assert not compiled_from_cache()
+    assert compiled_from_cache()
+    with registration.using(answering("one")):
+        assert not compiled_from_cache(), "plain torch's entry was served to a heuristic"
+        assert compiled_from_cache()
+    with registration.using(answering("two")):
+        assert not compiled_from_cache(), "one heuristic's entry was served to another"
+    with registration.using(answering("one"), mode="single"):
+        assert not compiled_from_cache(), "one mode's entry was served to another"
+    with registration.using(answering("one")):
+        assert compiled_from_cache()
+    assert compiled_from_cache(), "plain torch's own entry is gone"
+
+
+def test_enabled_without_a_heuristic_shares_plain_torchs_entries(fresh: Path) -> None:
+    compiled_from_cache()
+    registration.enable()
+    assert compiled_from_cache()
+
+
+@pytest.mark.slow
+def test_a_second_process_with_the_same_heuristic_hits_and_chooses_alike(fresh: Path) -> None:
+    with registration.using(Forced(CONFIG)):
+        compiled_from_cache()
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", OTHER_PROCESS],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout.splitlines()[-1])
+    assert answer["hit"]
+    assert answer["configs"][0]["BLOCK_M"] == CONFIG.block_m
+
+
+def test_a_heuristic_that_cannot_say_who_it_is_is_served_nothing(fresh: Path) -> None:
+    class Broken(Answering):
+        def fingerprint(self) -> str:
+            raise OSError("the file is gone")
+
+    with registration.using(Broken(lambda candidates: None)):
+        with pytest.warns(DiodeWarning, match="the file is gone"):
+            first = compiled_from_cache()
+        assert not first
+        assert not compiled_from_cache()
+
+
+def test_torchs_class_is_its_own_again_afterwards() -> None:
+    before = FxGraphHashDetails.__init__
+    registration.enable(Forced(CONFIG))
+    assert FxGraphHashDetails.__init__ is not before
+    registration.disable()
+    assert FxGraphHashDetails.__init__ is before

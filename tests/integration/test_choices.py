@@ -1,0 +1,316 @@
+"""Every row of the handler's table of behaviour, through Inductor's real CUDA lowering."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch._inductor.choices import InductorChoices
+from torch._inductor.select_algorithm import ExternKernelCaller
+from torch._inductor.virtualized import V
+
+from tests.integration.cases import BLOCKS, CONFIG, MAX_AUTOTUNE, OPS, B, K, M, N, inputs
+from tests.integration.forced import Answering, Forced, abstaining
+from torch_diode.integration import registration
+from torch_diode.integration.choices import DiodeInductorChoices
+from torch_diode.integration.guard import DiodeWarning
+from torch_diode.integration.lowering import Input, lower
+from torch_diode.types.candidate import TritonGEMMConfig
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.ranking import Ranking
+
+pytestmark = pytest.mark.usefixtures("h200")
+
+DTYPES = (torch.bfloat16, torch.float16, torch.float32)
+
+
+def tile_of(choice: Any) -> tuple[int, ...]:
+    """Block sizes of M, K and N, as Inductor logs them."""
+    return tuple(ast.literal_eval(choice.log_info["tile_shape"]))
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("op", OPS)
+def test_plain_mode_runs_the_single_best_and_benchmarks_nothing(
+    op: str, dtype: torch.dtype, dynamic: bool, benchmarked: list[list[Any]]
+) -> None:
+    with registration.using(Forced(CONFIG)):
+        lowered = lower(OPS[op][0], inputs(op, dtype, dynamic))
+    assert lowered.configs == [BLOCKS]
+    assert lowered.kernels == ["triton_tem_fused_0"]
+    assert benchmarked == []
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("op", OPS)
+def test_max_autotune_gets_the_best_few_with_aten_among_them(
+    op: str, dynamic: bool, benchmarked: list[list[Any]]
+) -> None:
+    with registration.using(Forced(CONFIG)):
+        lower(OPS[op][0], inputs(op, dynamic=dynamic), MAX_AUTOTUNE, generate=False)
+    (choices,) = benchmarked
+    triton = [c for c in choices if not isinstance(c, ExternKernelCaller)]
+    assert len(triton) == 4
+    assert tile_of(triton[0]) == (64, 32, 64)
+    assert any(isinstance(c, ExternKernelCaller) for c in choices)
+
+
+def test_max_autotune_gets_more_where_the_heuristic_is_unsure(
+    benchmarked: list[list[Any]],
+) -> None:
+    with registration.using(Forced(CONFIG, sigma=0.1)):
+        lower(torch.mm, inputs("mm"), MAX_AUTOTUNE, generate=False)
+    assert len(benchmarked[0]) == 10
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_single_mode_benchmarks_nothing_under_max_autotune(
+    op: str, benchmarked: list[list[Any]]
+) -> None:
+    for heuristic, kernels in ((Forced(CONFIG), ["triton_tem_fused_0"]), (Forced(None), [op])):
+        with registration.using(heuristic, mode="single"):
+            lowered = lower(OPS[op][0], inputs(op), MAX_AUTOTUNE)
+        assert lowered.kernels == kernels
+    assert benchmarked == []
+    assert registration.status().counters.decisions == 2
+
+
+@pytest.mark.parametrize("config", [{}, MAX_AUTOTUNE], ids=["plain", "max-autotune"])
+@pytest.mark.parametrize("op", OPS)
+def test_abstaining_leaves_the_code_of_plain_torch(
+    op: str, config: dict[str, Any], benchmarked: list[list[Any]]
+) -> None:
+    config = {**config, "benchmark_epilogue_fusion": False}
+
+    def model(*args: torch.Tensor) -> torch.Tensor:
+        return torch.relu(OPS[op][0](*args))
+
+    plain = lower(model, inputs(op), config).source
+    offered = [len(choices) for choices in benchmarked]
+    benchmarked.clear()
+    with registration.using(abstaining()):
+        assert lower(model, inputs(op), config).source == plain
+    assert [len(choices) for choices in benchmarked] == offered
+    assert registration.status().counters.abstentions == {
+        f"answering abstained on {op} bfloat16": 1
+    }
+
+
+def test_no_heuristic_for_the_hardware_is_plain_torch() -> None:
+    plain = lower(torch.mm, inputs("mm")).source
+    registration.enable()
+    assert lower(torch.mm, inputs("mm")).source == plain
+    assert registration.status().counters.decisions == 0
+
+
+def test_a_vendor_kernel_named_best_leaves_torchs_own_list() -> None:
+    plain = lower(torch.mm, inputs("mm")).source
+    with registration.using(Forced(None)):
+        assert lower(torch.mm, inputs("mm")).source == plain
+    assert str(registration.explain()[-1].winner.candidate) == "aten"
+
+
+def raising(candidates: Candidates) -> Ranking:
+    raise RuntimeError("the model is on fire")
+
+
+FAULTS = {
+    "RuntimeError: the model is on fire": raising,
+    "got a predicted time that is not a number": lambda c: Ranking.by_time(
+        np.full(len(c), np.nan), "broken"
+    ),
+    "expected one for each of": lambda c: Ranking.by_time(np.ones(len(c) - 1), "broken"),
+    "expected a Ranking": lambda c: [1, 2, 3],
+}
+
+
+@pytest.mark.parametrize("cause", FAULTS)
+def test_a_fault_falls_back_with_one_warning_that_names_it(cause: str) -> None:
+    plain = lower(torch.mm, inputs("mm")).source
+    with registration.using(Answering(FAULTS[cause])), warnings.catch_warnings(record=True) as all_:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            assert lower(torch.mm, inputs("mm")).source == plain
+    (warning,) = [w for w in all_ if w.category is DiodeWarning]
+    assert cause in str(warning.message)
+    assert registration.status().counters.fallbacks.total() == 2
+
+
+def test_a_fault_does_not_fail_a_compile_where_warnings_are_errors() -> None:
+    with registration.using(Answering(raising)), warnings.catch_warnings():
+        warnings.simplefilter("error", DiodeWarning)
+        assert lower(torch.mm, inputs("mm")).kernels == ["mm"]
+
+
+def test_a_candidate_inductor_cannot_render_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from torch_diode.integration import releases
+
+    seen: list[bool] = []
+
+    def fails_once(choice: Any) -> bool:
+        seen.append(True)
+        return len(seen) > 1
+
+    monkeypatch.setattr(releases, "can_be_rendered", fails_once)
+    with registration.using(Forced(CONFIG)):
+        lower(torch.mm, inputs("mm"), generate=False)
+    decision = registration.explain()[-1]
+    assert str(decision.winner.candidate) == "aten"  # the second in the forced order
+
+
+def test_other_ops_pass_through_uncounted() -> None:
+    with registration.using(Answering(raising)):
+        lower(lambda x: torch.softmax(x, -1), [Input((64, 64))])
+        lower(torch._int_mm, [Input((64, 64), torch.int8)] * 2, generate=False)
+    counters = registration.status().counters
+    assert (counters.decisions, counters.abstentions, counters.fallbacks) == (0, {}, {})
+
+
+def test_a_problem_that_cannot_be_said_is_an_abstention() -> None:
+    strided = [Input((M, K), strides=(2 * K, 2)), Input((K, N))]
+    with registration.using(Forced(CONFIG)):
+        lower(torch.mm, strided, generate=False)
+        lower(torch.mm, [Input((M, K), torch.float64), Input((K, N), torch.float64)])
+    counters = registration.status().counters
+    assert counters.fallbacks == {}
+    assert counters.abstentions.total() >= 1
+
+
+def test_no_triton_where_the_user_excluded_it() -> None:
+    with registration.using(Forced(CONFIG)):
+        lowered = lower(torch.mm, inputs("mm"), {"max_autotune_gemm_backends": "ATEN"})
+    assert lowered.kernels == ["mm"]
+
+
+def test_the_epilogue_is_fused_into_the_named_config() -> None:
+    with registration.using(Forced(CONFIG)):
+        lowered = lower(lambda *a: torch.relu(torch.addmm(*a)), inputs("addmm"))
+    assert lowered.configs == [BLOCKS]
+    assert len(lowered.kernels) == 1
+
+
+@pytest.mark.parametrize("bias", [(N,), (M, N), (1, N), (M, 1), (1,)], ids=str)
+def test_every_form_of_bias_reaches_the_template(bias: tuple[int, ...]) -> None:
+    operands = [Input(bias), Input((M, K)), Input((K, N))]
+    with registration.using(Forced(CONFIG)):
+        lowered = lower(torch.addmm, operands)
+    assert lowered.configs == [BLOCKS]
+    assert registration.status().counters.fallbacks == {}
+
+
+def test_a_computed_bias_reaches_the_template() -> None:
+    def model(b: torch.Tensor, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return torch.addmm(torch.sin(b), x, w)
+
+    with registration.using(Forced(CONFIG)):
+        assert lower(model, inputs("addmm")).configs == [BLOCKS]
+
+
+@pytest.mark.parametrize(("k", "even"), [(K, True), (K + 8, False)])
+def test_arguments_that_follow_from_the_config_are_right(k: int, even: bool) -> None:
+    with registration.using(Forced(CONFIG)):
+        source = lower(torch.mm, [Input((M, k)), Input((k, N))]).source
+    assert f"EVEN_K : tl.constexpr = {even}" in source
+    assert "ACC_TYPE : tl.constexpr = tl.float32" in source
+    assert "num_stages=3" in source
+    assert "num_warps=4" in source
+
+
+def test_dynamic_k_is_never_taken_for_even() -> None:
+    from torch_diode.integration.lowering import Dynamic
+
+    k = Dynamic("s0", K)
+    with registration.using(Forced(CONFIG)):
+        source = lower(torch.mm, [Input((M, k)), Input((k, N))]).source
+    assert "EVEN_K : tl.constexpr = False" in source
+
+
+@pytest.mark.skipif(torch.__version__ < "2.11", reason="asks the driver itself up to 2.10")
+def test_tma_templates_only_where_torch_or_the_user_turns_them_on() -> None:
+    config = TritonGEMMConfig(128, 128, 64, num_stages=3, num_warps=8)
+    heuristic = Forced(config, "triton::mm_persistent_tma")
+    with registration.using(heuristic):
+        assert lower(torch.mm, inputs("mm"), generate=False)
+        assert registration.status().counters.decisions == 0
+        lower(torch.mm, inputs("mm"), {"triton.enable_persistent_tma_matmul": True}, generate=False)
+        assert registration.status().counters.decisions == 1
+    with registration.using(heuristic, tma=True):
+        lower(torch.mm, inputs("mm"), generate=False)
+    assert registration.status().counters.decisions == 2
+
+
+def test_observe_mode_records_and_changes_nothing() -> None:
+    plain = lower(torch.mm, inputs("mm")).source
+    with registration.using(Forced(CONFIG), mode="observe"):
+        assert lower(torch.mm, inputs("mm")).source == plain
+    assert len(registration.explain()) == 1
+
+
+class TheirChoices(InductorChoices):
+    """Another handler, with state, that narrows matmuls and answers something else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def _count(self, templates: list[Any]) -> None:
+        self.calls += any(template.uid == "aten::mm" for template in templates)
+
+    def _finalize_template_configs(self, *args: Any, **kwargs: Any) -> list[Any]:
+        self._count(args[2])
+        return super()._finalize_template_configs(*args, **kwargs)
+
+    def get_mm_configs(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        self._count(args[2])
+        yield from super().get_mm_configs(*args, **kwargs)
+
+    def triton_kernel_kwargs(self, *args: Any, **kwargs: Any) -> Any:
+        return "theirs"
+
+
+def test_another_handler_is_composed_with_and_answers_where_we_abstain() -> None:
+    theirs = TheirChoices()
+    registration.enable(Forced(CONFIG))
+    with V.set_choices_handler(theirs):
+        assert V.choices.triton_kernel_kwargs() == "theirs"
+        assert isinstance(V.choices, TheirChoices)
+        assert isinstance(V.choices, DiodeInductorChoices)
+        lower(torch.mm, inputs("mm"), generate=False)
+        assert theirs.calls == 0
+        with registration.using(abstaining()):
+            lower(torch.mm, inputs("mm"), generate=False)
+        assert theirs.calls == 1
+    assert type(V.choices).__name__ == "DiodeInductorChoices"
+
+
+def test_a_handler_put_in_by_hand_needs_no_registration() -> None:
+    with V.set_choices_handler(DiodeInductorChoices(Forced(CONFIG))):
+        assert lower(torch.mm, inputs("mm")).configs == [BLOCKS]
+    assert DiodeInductorChoices(Forced(CONFIG)).uuid() != DiodeInductorChoices(abstaining()).uuid()
+
+
+def test_what_a_decision_was_made_in_spite_of_is_in_the_status() -> None:
+    def older(candidates: Candidates) -> Ranking:
+        order = np.arange(len(candidates))
+        times = np.full(len(candidates), np.nan)
+        return Ranking(order, times, "model", note="trained under torch 2.9")
+
+    with registration.using(Answering(older)):
+        lower(torch.mm, inputs("mm"), generate=False)
+    assert registration.status().notes == ("model: trained under torch 2.9",)
+    assert "trained under torch 2.9" in str(registration.status())
+
+
+def test_the_same_question_has_the_same_answer_every_time() -> None:
+    with registration.using(Forced(CONFIG)):
+        sources = {lower(torch.bmm, inputs("bmm")).source for _ in range(2)}
+    assert len(sources) == 1
+    assert B == 4

@@ -1,0 +1,73 @@
+"""What a decider is asked apart from decisions."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integration.cases import CONFIG
+from tests.integration.forced import Forced
+from torch_diode.hardware import known
+from torch_diode.integration import defaults, machine
+from torch_diode.integration.decision import Decider
+from torch_diode.integration.settings import Settings
+from torch_diode.types.errors import FileFaultError
+
+H200 = known("nvidia-h200")
+
+
+def test_the_fingerprint_changes_with_heuristic_mode_and_number() -> None:
+    settings = Settings(Forced(CONFIG))
+    texts = {
+        Decider(each).fingerprint([])
+        for each in (
+            settings,
+            settings.changed(heuristic=Forced(None)),
+            settings.changed(mode="single"),
+            settings.changed(top=7),
+            settings.changed(tma=True),
+        )
+    }
+    assert len(texts) == 5
+    assert Decider(settings).fingerprint([]) in texts
+
+
+def test_what_cannot_change_a_compile_has_no_fingerprint() -> None:
+    with machine.pretending(H200):
+        assert Decider(Settings(Forced(CONFIG), mode="observe")).fingerprint(["cuda"]) == ""
+        assert Decider(Settings()).fingerprint([]) == ""
+
+
+def test_the_default_is_looked_for_once_for_each_hardware(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def default(hardware: object, settings: object) -> Forced:
+        asked.append(hardware)
+        return Forced(CONFIG)
+
+    monkeypatch.setattr(defaults, "default_heuristic", default)
+    decider = Decider(Settings())
+    assert decider.loaded() == {}
+    assert decider.heuristic_for(H200) is decider.heuristic_for(H200)
+    assert asked == [H200]
+    assert decider.loaded() == {"nvidia-h200": "forced"}
+    with machine.pretending(H200):
+        assert decider.fingerprint(["cuda"])
+
+
+def test_a_default_that_cannot_be_loaded_raises_the_same_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tries = []
+
+    def default(hardware: object, settings: object) -> None:
+        tries.append(1)
+        raise FileFaultError("model.pt: not a model")
+
+    monkeypatch.setattr(defaults, "default_heuristic", default)
+    decider = Decider(Settings())
+    for _ in range(2):
+        with pytest.raises(FileFaultError):
+            decider.heuristic_for(H200)
+    assert len(tries) == 1
+    assert decider.loaded() == {"nvidia-h200": "model.pt: not a model"}
+    assert not decider.has_heuristic()

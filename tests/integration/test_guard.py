@@ -1,0 +1,65 @@
+"""Whatever happens inside the guard, nothing gets out."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from torch_diode.integration.guard import Abstained, DiodeWarning, Guard, NotAsked, cause_of
+
+
+def fail(text: str) -> None:
+    raise ValueError(text)
+
+
+def abstain(reason: str) -> None:
+    raise Abstained(reason)
+
+
+def refuse() -> None:
+    raise NotAsked
+
+
+def test_an_answer_is_passed_on() -> None:
+    assert Guard().run(lambda: [1]) == [1]
+
+
+def test_an_abstention_is_counted_and_silent() -> None:
+    guard = Guard()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert guard.run(lambda: abstain("no row")) is None
+        assert guard.run(refuse) is None
+    assert guard.counters.abstentions == {"no row": 1}
+
+
+def test_a_fault_warns_once_per_cause_and_is_counted_each_time() -> None:
+    guard = Guard()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for text in ("shape 12", "shape 34", "other"):
+            assert guard.run(lambda text=text: fail(text)) is None  # type: ignore[misc]
+    assert [str(w.message).rpartition("torch: ")[2] for w in caught] == [
+        "ValueError: shape 12",
+        "ValueError: other",
+    ]
+    assert {w.category for w in caught} == {DiodeWarning}
+    assert guard.counters.fallbacks == {"ValueError: shape #": 2, "ValueError: other": 1}
+
+
+def test_a_fault_that_says_nothing_is_known_by_its_place() -> None:
+    def mute() -> None:
+        raise AssertionError
+
+    with pytest.raises(AssertionError) as caught:
+        mute()
+    assert cause_of(caught.value) == "AssertionError in mute of test_guard.py"
+
+
+def test_an_interrupt_passes_through() -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Guard().run(interrupt)

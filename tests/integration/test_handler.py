@@ -1,0 +1,63 @@
+"""Our hooks before torch's handler, whoever put it there, and nothing left behind."""
+
+from __future__ import annotations
+
+import pytest
+from torch._inductor.choices import InductorChoices
+from torch._inductor.virtualized import V, threadlocal
+
+from tests.integration.cases import CONFIG
+from tests.integration.forced import Forced
+from torch_diode.integration import registration
+from torch_diode.integration.choices import DiodeInductorChoices
+from torch_diode.integration.guard import DiodeWarning
+from torch_diode.integration.handler import compose
+
+
+class Stateful(InductorChoices):
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def look(self) -> int:
+        self.seen += 1
+        return self.seen
+
+
+def test_a_composed_handler_shares_the_state_of_the_one_behind_it() -> None:
+    handler = Stateful()
+    composed = compose(handler, [type("Mixin", (), {"extra": 1})])
+    assert composed.look() == 1
+    assert handler.look() == 2
+    assert composed.seen == 2
+    assert isinstance(composed, Stateful)
+
+
+def test_the_same_handler_is_composed_once() -> None:
+    registration.enable(Forced(CONFIG))
+    assert V.choices is V.choices
+
+
+def test_what_torch_puts_back_after_a_scope_is_its_own() -> None:
+    registration.enable(Forced(CONFIG))
+    assert isinstance(V.choices, DiodeInductorChoices)
+    with V.set_choices_handler(Stateful()):
+        assert isinstance(V.choices, DiodeInductorChoices)
+    kept = threadlocal.__torchinductor_choices
+    assert type(kept) is InductorChoices
+    registration.disable()
+    assert V.choices is kept
+
+
+def test_a_handler_that_cannot_be_composed_with_is_left_alone() -> None:
+    class Sealed(InductorChoices):
+        @property
+        def __dict__(self) -> dict[str, object]:  # type: ignore[override]
+            raise TypeError("sealed")
+
+    registration.enable(Forced(CONFIG))
+    sealed = Sealed()
+    with V.set_choices_handler(sealed):
+        with pytest.warns(DiodeWarning, match="sealed"):
+            found = V.choices
+        assert found is sealed
+        assert V.choices is sealed

@@ -1,0 +1,49 @@
+"""A GPU that is not there, and code for it all the same."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.integration.cases import inputs
+from torch_diode.hardware import detect, known
+from torch_diode.integration import machine
+from torch_diode.integration.lowering import device_properties, lower, pretend
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.hardware import Hardware
+
+
+def test_torch_sees_the_pretended_chip_and_forgets_it() -> None:
+    available = torch.cuda.is_available()
+    h200 = known("nvidia-h200")
+    with pretend(h200):
+        assert torch.cuda.is_available()
+        assert detect("cuda").name == "nvidia-h200"
+        assert torch.cuda.get_device_properties(0).multi_processor_count == 132
+        assert machine.hardware_of("cuda:0") == h200
+    assert torch.cuda.is_available() is available
+
+
+def test_the_properties_are_the_hardwares() -> None:
+    properties = device_properties(known("nvidia-h200"))
+    assert properties.name == "NVIDIA H200"
+    assert (properties.major, properties.minor) == (9, 0)
+    assert properties.shared_memory_per_block_optin == 232448
+    assert properties.shared_memory_per_multiprocessor == 233472
+    assert properties.regs_per_multiprocessor == 65536
+    assert properties.max_threads_per_multi_processor == 2048
+
+
+def test_plain_torch_lowers_to_the_vendors_kernel() -> None:
+    with pretend(known("nvidia-h200")):
+        lowered = lower(torch.mm, inputs("mm"))
+    assert lowered.kernels == ["mm"]
+    assert lowered.configs == []
+
+
+@pytest.mark.parametrize(
+    "hardware", [Hardware("amd-mi300x", "rocm", "gfx942"), Hardware("odd", "cuda", "x")]
+)
+def test_other_chips_are_refused(hardware: Hardware) -> None:
+    with pytest.raises(InvalidValueError, match="expected"), pretend(hardware):
+        pass

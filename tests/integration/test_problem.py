@@ -1,0 +1,110 @@
+"""Inductor's inputs, said as a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from tests.integration.cases import B, K, M, N
+from tests.integration.forced import abstaining
+from torch_diode.integration import registration
+from torch_diode.integration.lowering import Dynamic, Input, lower
+from torch_diode.integration.problem import InexpressibleError, is_transposed
+from torch_diode.types.problem import MMShape
+
+SEEN: list[MMShape] = []
+
+
+@pytest.fixture(autouse=True)
+def watch(h200: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every problem Inductor poses, noted."""
+    from torch_diode.integration import decision
+
+    real = decision.problem_of
+
+    def noting(op: str, inputs: object) -> MMShape:
+        SEEN.append(real(op, inputs))
+        return SEEN[-1]
+
+    SEEN.clear()
+    monkeypatch.setattr(decision, "problem_of", noting)
+    with registration.using(abstaining()):
+        yield
+
+
+def key_of(fn: object, *operands: Input) -> str:
+    lower(fn, operands, generate=False)  # type: ignore[arg-type]
+    (problem,) = SEEN
+    return problem.key
+
+
+ROWS = Dynamic("s0", 1000)
+F32 = torch.float32
+A, X = Input((M, K)), Input((K, N))
+BATCH_A, BATCH_X = Input((B, M, K)), Input((B, K, N))
+F16_A, F16_X = Input((M, K), torch.float16), Input((K, N), torch.float16, (1, K))
+F32_A, F32_X = Input((M, K), F32), Input((K, N), F32)
+CASES = [
+    ("mm:384x512x640:bfloat16:nn", torch.mm, A, X),
+    ("mm:384x512x640:float16:nt", torch.mm, F16_A, F16_X),
+    ("mm:384x512x640:bfloat16:tn", torch.mm, Input((M, K), strides=(1, M)), X),
+    ("mm:384x512x640:bfloat16:nn", torch.mm, Input((M, K), strides=(2 * K, 1)), X),
+    ("mm:1000x512x640:bfloat16:nn", torch.mm, Input((ROWS, K)), X),
+    ("mm:384x512x640:float32:nn", torch.mm, F32_A, F32_X),
+    ("addmm:384x512x640:bfloat16:nn", torch.addmm, Input((N,)), A, X),
+    ("addmm:384x512x640:bfloat16:nn:bias=matrix", torch.addmm, Input((M, N)), A, X),
+    ("addmm:384x512x640:bfloat16:nn", torch.addmm, Input((M, N), strides=(0, 1)), A, X),
+    ("bmm:4x384x512x640:bfloat16:nn", torch.bmm, BATCH_A, BATCH_X),
+    ("bmm:4x1000x512x640:bfloat16:nn", torch.bmm, Input((B, ROWS, K)), BATCH_X),
+    ("bmm:4x384x512x640:bfloat16:nn", torch.bmm, Input((B, M, K), strides=(0, K, 1)), BATCH_X),
+    ("baddbmm:4x384x512x640:bfloat16:nn", torch.baddbmm, Input((B, M, N)), BATCH_A, BATCH_X),
+    (
+        "baddbmm:4x384x512x640:bfloat16:nn:bias=vector",
+        torch.baddbmm,
+        Input((B, 1, N)),
+        BATCH_A,
+        BATCH_X,
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+def test_the_problem_is_said_exactly(case: tuple) -> None:  # type: ignore[type-arg]
+    key, fn, *operands = case
+    assert key_of(fn, *operands) == key
+
+
+@pytest.mark.parametrize("precision", ["high", "highest"])
+def test_tf32_is_another_problem(precision: str) -> None:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        key = key_of(torch.mm, Input((M, K), F32), Input((K, N), F32))
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert key.endswith(":tf32") is (precision == "high")
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "transposed"),
+    [
+        ((8, 4), (4, 1), False),
+        ((8, 4), (1, 8), True),
+        ((8, 4), (16, 1), False),
+        ((1, 4), (99, 1), False),
+        ((8, 1), (1, 1), False),
+        ((8, 1), (1, 8), False),
+        ((1, 1), (1, 1), False),
+        ((3, 8, 4), (0, 1, 8), True),
+    ],
+)
+def test_layouts(size: tuple[int, ...], stride: tuple[int, ...], transposed: bool) -> None:
+    assert is_transposed(size, stride) is transposed
+
+
+@pytest.mark.parametrize("stride", [(8, 2), (0, 1), (2, 16), (1, 1)])
+def test_odd_strides_are_no_layout(stride: tuple[int, int]) -> None:
+    with pytest.raises(InexpressibleError):
+        is_transposed((8, 4), stride)

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import samples
+from tests.strategies import datasets, key, problems, timings
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.timing import Timing
+
+
+@given(st.lists(timings(), max_size=8, unique_by=key))
+def test_rows_come_out_as_they_went_in(rows):
+    dataset = Dataset.from_timings(rows)
+    assert list(dataset) == rows
+    assert [dataset[number] for number in range(len(dataset))] == rows
+
+
+@given(datasets(), st.randoms())
+def test_the_digest_does_not_depend_on_the_order_of_rows(dataset, random):
+    order = list(range(len(dataset)))
+    random.shuffle(order)
+    shuffled = dataset.take(np.array(order, dtype=np.int64))
+    assert shuffled.digest == dataset.digest
+    assert shuffled == dataset
+    assert hash(shuffled) == hash(dataset)
+
+
+@given(datasets(), datasets())
+def test_two_datasets_share_a_digest_only_if_they_hold_the_same_timings(one, other):
+    assert (one.digest == other.digest) == (set(one) == set(other))
+
+
+@given(datasets(max_size=6), st.data())
+def test_any_change_of_a_number_changes_the_digest(dataset, data):
+    if not len(dataset):
+        return
+    names = ["M", "N", "K", "repeats"]
+    name = data.draw(st.sampled_from(names))
+    position = dataset.table.column_names.index(name)
+    values = dataset.values(name).copy()
+    values[0] = values[0] % 1000 + 1 if values[0] != values[0] % 1000 + 1 else values[0] + 1
+    array = pa.array(values, dataset.table.schema.field(name).type)
+    try:
+        changed = Dataset(dataset.table.set_column(position, name, array))
+    except InvalidValueError:  # it now is another of the dataset's timings
+        return
+    assert changed.digest != dataset.digest
+
+
+@given(datasets(), datasets())
+def test_merging_the_first_or_the_last_keeps_one_of_each(one, other):
+    first = Dataset.merge([one, other], "first")
+    last = Dataset.merge([one, other], "last")
+    assert {key(t): t for t in first} == {**{key(t): t for t in other}, **{key(t): t for t in one}}
+    assert {key(t): t for t in last} == {**{key(t): t for t in one}, **{key(t): t for t in other}}
+
+
+@given(datasets(), datasets())
+def test_merging_refuses_what_stands_in_both(one, other):
+    shared = {key(t) for t in one} & {key(t) for t in other}
+    if shared:
+        with pytest.raises(InvalidValueError, match="same timing twice"):
+            Dataset.merge([one, other])
+    else:
+        assert set(Dataset.merge([one, other])) == {*one, *other}
+
+
+@given(datasets())
+def test_merging_with_nothing_or_with_itself_changes_nothing(dataset):
+    assert Dataset.merge([dataset]) == dataset
+    assert Dataset.merge([dataset, Dataset.empty()]) == dataset
+    assert Dataset.merge([dataset, dataset], "first") == dataset
+
+
+@given(datasets(), datasets(), datasets())
+def test_merging_in_steps_is_merging_at_once(one, two, three):
+    steps = Dataset.merge([Dataset.merge([one, two], "first"), three], "first")
+    assert steps == Dataset.merge([one, two, three], "first")
+
+
+@given(datasets(), st.sampled_from(["hardware", "op", "dtype", "status", "method"]))
+def test_the_parts_of_a_filter_make_the_whole(dataset, name):
+    parts = [dataset.filter(**{name: text}) for text in dataset.texts(name)]
+    assert sum(map(len, parts)) == len(dataset)
+    assert Dataset.merge(parts) == dataset if parts else not len(dataset)
+
+
+@given(datasets())
+def test_filtering_keeps_what_the_row_says(dataset):
+    kept = dataset.filter(op=["mm", "bmm"], hardware="nvidia-h200")
+    wanted = [t for t in dataset if t.problem.op in ("mm", "bmm") and t.hardware == "nvidia-h200"]
+    assert list(kept) == wanted
+
+
+@given(datasets())
+def test_problems_group_rows_as_the_rows_say(dataset):
+    seen = {}
+    for number, timing in enumerate(dataset):
+        seen.setdefault((timing.hardware, timing.problem), []).append(number)
+    ids = dataset.problems.ids.tolist()
+    assert [[n for n, i in enumerate(ids) if i == g] for g in range(len(seen))] == list(
+        seen.values()
+    )
+    assert [dataset.problem(rows[0]) for rows in seen.values()] == [p for _, p in seen]
+
+
+def test_a_filter_by_something_else_than_a_text_column_is_refused():
+    with pytest.raises(InvalidValueError, match="filter: got 'M'; expected one of hardware, op"):
+        samples.dataset().filter(M="512")
+
+
+def test_an_unknown_way_to_merge_is_refused():
+    with pytest.raises(InvalidValueError, match="expected refuse, first or last"):
+        Dataset.merge([], "fastest")
+
+
+def test_merging_unites_provenance():
+    one = Dataset.from_timings(samples.TIMINGS[:2], {"collected": ("b",), "by": ("x",)})
+    two = Dataset.from_timings(samples.TIMINGS[2:], {"collected": ("a", "b")})
+    assert Dataset.merge([one, two]).provenance == {"by": ("x",), "collected": ("a", "b")}
+
+
+def test_provenance_is_names_with_several_texts():
+    for bad in ({"a": "text"}, {"a": (1,)}, {1: ("a",)}):
+        with pytest.raises(InvalidValueError, match="provenance"):
+            Dataset.from_timings((), bad)
+
+
+def test_a_missing_time_is_nan_among_the_values():
+    times = samples.dataset().values("time_us")
+    assert np.isnan(times).tolist() == [False] * 5 + [True, False]
+
+
+def test_the_digest_is_the_same_in_every_process():
+    """It stands in model cards: it must never depend on the run."""
+    assert samples.dataset().digest == (
+        "9b6bd17b0da7a0a07c0bfc283940c9bc9238f3373e085e84a0118ed517c376b1"
+    )
+
+
+def test_an_empty_dataset_has_a_length_a_digest_and_no_groups():
+    empty = Dataset.empty()
+    assert (len(empty), len(empty.problems), list(empty), empty.texts("op")) == (0, 0, [], [])
+    assert empty == Dataset.from_timings([])
+
+
+@given(st.lists(problems(), max_size=5))
+def test_from_columns_and_from_timings_agree(shapes):
+    shapes = list(dict.fromkeys(shapes))
+    rows = [Timing("nvidia-h200", shape, samples.ATEN, 1.0) for shape in shapes]
+    columns = {
+        name: [getattr(shape, name) for shape in shapes] for name in samples.LINEAR.to_dict()
+    }
+    if not shapes:
+        return
+    count = len(shapes)
+    columns |= {"hardware": ["nvidia-h200"] * count, "template": ["aten"] * count}
+    columns["time_us"] = [1.0] * count
+    assert Dataset.from_columns(columns) == Dataset.from_timings(rows)

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.samples import BATCHED, BIASED, LINEAR
+from torch_diode.types.candidate import TritonGEMMConfig
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.solution import Solution, SolutionConfig
+
+BLOCKS = {"block_m": 64, "block_n": 128, "block_k": 32}
+OTHER = {"block_m": 16, "block_n": 16, "block_k": 16, "num_warps": 8}
+
+
+def test_configs_per_problem_speak_about_that_problem_only():
+    item = {"M": 512, "N": 4096, "K": 4096, **BLOCKS}
+    solution = Solution.from_dict({"name": "best", "configs": [item, {**item, "op": "addmm"}]})
+    assert solution.name == "best"
+    assert len(solution.configs_for(LINEAR)) == 1
+    assert solution.configs_for(BIASED) == ()
+
+
+def test_one_list_speaks_about_every_problem():
+    solution = Solution.from_dict({"config": [BLOCKS, OTHER]})
+    for problem in (LINEAR, BIASED, BATCHED):
+        assert solution.configs_for(problem) == solution.configs
+
+
+def test_a_list_per_operation_speaks_about_that_operation():
+    solution = Solution.from_dict({"mm": {"config": [BLOCKS]}, "addmm": {"config": [OTHER]}})
+    assert [dict(c.fields) for c in solution.configs_for(LINEAR)] == [BLOCKS]
+    assert [dict(c.fields) for c in solution.configs_for(BIASED)] == [OTHER]
+    assert solution.configs_for(BATCHED) == ()
+
+
+def test_a_field_that_is_not_named_matches_any_value():
+    config = SolutionConfig(tuple(BLOCKS.items()))
+    assert config.matches(TritonGEMMConfig(64, 128, 32, num_warps=8))
+    assert not config.matches(TritonGEMMConfig(64, 128, 64))
+    assert not SolutionConfig(tuple({**BLOCKS, "num_warps": 4}.items())).matches(
+        TritonGEMMConfig(64, 128, 32, num_warps=8)
+    )
+
+
+def test_what_the_problem_decides_is_passed_over():
+    old = {**BLOCKS, "name": "mm", "grid": "(1,)", "EVEN_K": True, "ACC_TYPE": "tl.float32"}
+    assert dict(Solution.from_dict({"config": [old]}).configs[0].fields) == BLOCKS
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ([], "got list; expected an object"),
+        ({}, "got no config"),
+        ({"config": []}, "got no config"),
+        ({"config": {}}, "expected a list"),
+        ({"config": [5]}, "got 5; expected an object"),
+        ({"config": [{"block_m": 64}]}, "got no field 'block_n'"),
+        ({"config": [{**BLOCKS, "stages": 2}]}, "unknown field 'stages'"),
+        ({"config": [{**BLOCKS, "num_warps": 3}]}, "num_warps: got 3"),
+        ({"configs": [BLOCKS]}, "got no M, N or K"),
+        ({"configs": [{**BLOCKS, "M": 0, "N": 1, "K": 1}]}, "M, N, K: got 0"),
+        ({"configs": [{**BLOCKS, "M": 1, "N": 1, "K": 1, "op": "x"}]}, "op: got 'x'"),
+        ({"mm": [BLOCKS]}, "solution mm: got list"),
+        ({"matmul": {"config": [BLOCKS]}}, "unknown field 'matmul'"),
+        ({"name": 5, "config": [BLOCKS]}, "solution.name: got 5"),
+    ],
+)
+def test_a_bad_solution_is_refused_with_the_reason(data, said):
+    with pytest.raises(InvalidValueError) as fault:
+        Solution.from_dict(data)
+    assert said in str(fault.value)

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import samples
+from tests.samples import ATEN, BIASED, LARGE, LINEAR, SMALL
+from tests.strategies import datasets, tables
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import EmptySelectionError, InvalidValueError
+from torch_diode.types.table import Table, TableEntry
+
+
+@given(datasets(), st.integers(1, 3))
+def test_a_table_holds_the_fastest_of_every_problem_of_the_dataset(dataset, k):
+    best = {}
+    for timing in dataset:
+        if timing.time_us is None:
+            continue
+        times = best.setdefault((timing.hardware, timing.problem), {})
+        times[timing.candidate] = min(timing.time_us, times.get(timing.candidate, float("inf")))
+    if not best:
+        with pytest.raises(EmptySelectionError):
+            Table.from_dataset(dataset, k)
+        return
+    table = Table.from_dataset(dataset, k)
+    assert {row[:2] for row in table} == set(best)
+    for hardware, problem, entries in table:
+        times = best[hardware, problem]
+        assert [e.time_us for e in entries] == sorted(times.values())[:k]
+        assert all(times[e.candidate] == e.time_us for e in entries)
+
+
+@given(tables())
+def test_a_table_finds_every_row_it_holds(table):
+    for hardware, problem, entries in table:
+        assert table.lookup(hardware, problem) == entries
+    assert table.lookup("no-such-chip", LINEAR) == ()
+
+
+@given(tables(), st.randoms())
+def test_the_order_in_which_rows_are_given_makes_no_difference(table, random):
+    rows = list(table.rows)
+    random.shuffle(rows)
+    assert Table(tuple(rows), table.provenance) == table
+
+
+def test_a_table_says_where_it_comes_from():
+    dataset = samples.dataset()
+    provenance = dict(Table.from_dataset(dataset).provenance)
+    assert provenance["dataset"] == dataset.digest
+    assert provenance["torch"] == "2.11.0+cu130, 2.13.0"
+
+
+def test_a_candidate_measured_twice_counts_once_with_its_best_time():
+    one, two = samples.TIMINGS[0], samples.TIMINGS[2]
+    slower = type(one)("nvidia-h200", LINEAR, ATEN, 99.0, method="feedback")
+    table = Table.from_dataset(Dataset.from_timings([slower, one, two]), k=3)
+    assert table.lookup("nvidia-h200", LINEAR) == (TableEntry(LARGE, 19.75), TableEntry(ATEN, 20.5))
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([("NVIDIA", LINEAR, (TableEntry(ATEN),))], "table.hardware"),
+        ([("nvidia-h200", "mm", (TableEntry(ATEN),))], "table.problem"),
+        ([("nvidia-h200", LINEAR, ())], "no candidate for mm:512x4096x4096"),
+        ([("nvidia-h200", LINEAR, (TableEntry(ATEN), TableEntry(ATEN, 1.0)))], "candidate twice"),
+        ([("nvidia-h200", LINEAR, (TableEntry(ATEN),))] * 2, "problem twice"),
+    ],
+)
+def test_a_bad_row_is_refused(rows, said):
+    with pytest.raises(InvalidValueError, match=said):
+        Table(tuple(rows))
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"time_us": 0.0}, "time_us"),
+        ({"time_us": 10**400}, "time_us"),
+        ({"template_hash": "../x"}, "template_hash"),
+        ({"candidate": "aten"}, "candidate"),
+    ],
+)
+def test_a_bad_entry_is_refused(fields, said):
+    with pytest.raises(InvalidValueError, match=said):
+        TableEntry(**{"candidate": SMALL, **fields})
+
+
+def test_an_entry_is_flat_in_json():
+    entry = TableEntry(SMALL, 5.25, "5f1")
+    data = {**SMALL.to_dict(), "time_us": 5.25, "template_hash": "5f1"}
+    assert entry.to_dict() == data
+    assert TableEntry.from_dict(data) == entry
+
+
+def test_an_empty_table_has_no_hardware():
+    assert (len(Table()), Table().hardware) == (0, ())
+    assert Table().lookup("nvidia-h200", BIASED) == ()
