@@ -21,8 +21,12 @@ from torch_diode.cli.arguments import repeat_options
         ),
         (["--dtypes", "float16", "-o", "x", "y"], ["--dtypes", "float16", "-o", "x", "y"]),
         (
-            ["--operations", "--dtypes", "a", "b"],
-            ["--operations", "--dtypes", "a", "--dtypes", "b"],
+            ["--operations", "--dtypes", "float16", "float32"],
+            ["--operations", "--dtypes", "float16", "--dtypes", "float32"],
+        ),
+        (
+            ["stats", "--operations", "mm", "bmm", "data.parquet"],
+            ["stats", "--operations", "mm", "--operations", "bmm", "data.parquet"],
         ),
     ],
 )

@@ -112,3 +112,16 @@ def test_the_global_format_names_the_form_before_the_ending_does(data, tmp_path)
     ended = torch_diode("--format", "msgpack", "convert", data, "-o", tmp_path / "a.msgpack")
     assert ended.returncode == 0, ended.stderr
     assert read_dataset(tmp_path / "a.msgpack") == samples.dataset()
+
+
+def test_a_form_that_contradicts_the_ending_is_refused(data, tmp_path):
+    said = refusal("--format", "json", "convert", data, "-o", tmp_path / "out.parquet")
+    assert "--format json and the ending .parquet" in said
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_a_form_serves_where_the_ending_names_none(data, tmp_path):
+    ended = torch_diode("--format", "msgpack", "convert", data, "-o", tmp_path / "out.bin")
+    assert ended.returncode == 0, ended.stderr
+    (tmp_path / "out.bin").rename(tmp_path / "out.msgpack")
+    assert read_dataset(tmp_path / "out.msgpack") == samples.dataset()

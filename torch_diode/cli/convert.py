@@ -9,7 +9,7 @@ import typer
 
 from torch_diode.cli.output import say
 from torch_diode.cli.selection import selected
-from torch_diode.files.datasets import form_of, write_dataset
+from torch_diode.files.datasets import FORMS, form_of, write_dataset
 from torch_diode.files.faults import naming
 from torch_diode.types.errors import FileFaultError
 
@@ -29,12 +29,24 @@ def convert(
 
     Example: torch-diode convert old.json shards/ --output all.parquet --hardware nvidia-h200
     """
-    form = context.obj.form or form_of(output)
+    form = form_for(output, context.obj.form)
     refuse_existing(output, overwrite)
     dataset = selected(inputs, hardware, operations or [], duplicates)
     write_dataset(dataset, output, form)
     size = output.stat().st_size / 1e6
     say(f"{output}: {len(dataset):,} timings of {len(dataset.problems):,} problems, {size:.1f} MB")
+
+
+def form_for(output: Path, asked: str | None) -> str:
+    """The form to write: the ending's, or the one asked for where the ending names none."""
+    if asked is None or output.suffix.lower().lstrip(".") in FORMS:
+        named = form_of(output)
+        if asked not in (None, named):
+            raise FileFaultError(
+                f"{output}: got --format {asked} and the ending .{named}; expected both the same"
+            )
+        return named
+    return asked
 
 
 def refuse_existing(path: Path, overwrite: bool) -> None:

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import json
+
+from tests.cli.program import refusal, torch_diode
+
+PROGRAM = """
+import sys
+import torch
+print("given", sys.argv[1:])
+torch.compile(lambda a, b: (a @ b).relu())(torch.randn(8, 8), torch.randn(8, 8))
+sys.exit(int(sys.argv[1]))
+"""
+
+
+def test_a_program_runs_with_its_arguments_and_its_decisions_are_shown(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    ended = torch_diode("explain", script, "0", "--steps", "3")
+    assert ended.returncode == 0, ended.stderr
+    assert "given ['0', '--steps', '3']" in ended.stdout
+    assert "no decisions recorded" in ended.stdout
+    assert "torch-diode is on" in ended.stdout
+
+
+def test_decisions_come_as_json_for_programs(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text("")
+    ended = torch_diode("explain", "--json", script)
+    assert json.loads(ended.stdout) == []
+
+
+def test_a_program_that_fails_fails_the_command_with_its_own_exit_code(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text("raise SystemExit(7)")
+    assert torch_diode("explain", script).returncode == 7
+
+
+def test_a_program_that_is_not_there_is_one_sentence(tmp_path):
+    assert "no such file" in refusal("explain", tmp_path / "missing.py")
