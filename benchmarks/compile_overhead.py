@@ -44,13 +44,8 @@ BUDGETS_US = {"table": 200.0, "analytical": 1000.0, "aten first": 1000.0}
 SETUP = "import time; start = time.perf_counter()"
 IMPORTS = {
     "torch": "import torch",
-    "torch_diode, then torch": (
-        "from torch_diode.integration import registration; registration.register_on_import(); "
-        "import torch"
-    ),
-    "torch_diode alone": (
-        "from torch_diode.integration import registration; registration.register_on_import()"
-    ),
+    "torch_diode, then torch": "import torch_diode, torch",
+    "torch_diode alone": "import torch_diode",
 }
 
 
@@ -151,23 +146,21 @@ def lowering_seconds(repeats: int) -> dict[str, float]:
 
 
 def import_seconds(repeats: int) -> dict[str, float]:
-    """Wall time of each import in a process of its own; the least of a few."""
+    """Wall time of each import in a process of its own, in turns, so that what else the machine
+    does falls on all alike; medians."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    found = {}
-    for name, statement in IMPORTS.items():
-        program = f"{SETUP}; {statement}; print(time.perf_counter() - start)"
-        runs = [
-            subprocess.run(
-                [sys.executable, "-c", program],
+    times: dict[str, list[float]] = {name: [] for name in IMPORTS}
+    for _ in range(repeats):
+        for name, statement in IMPORTS.items():
+            done = subprocess.run(
+                [sys.executable, "-c", f"{SETUP}; {statement}; print(time.perf_counter() - start)"],
                 env=environment,
                 capture_output=True,
                 text=True,
                 check=True,
             )
-            for _ in range(repeats)
-        ]
-        found[name] = round(min(float(run.stdout) for run in runs), 4)
-    return found
+            times[name].append(float(done.stdout))
+    return {name: round(statistics.median(values), 4) for name, values in times.items()}
 
 
 def measure(hardware: Hardware, repeats: int) -> dict[str, Any]:
@@ -179,7 +172,7 @@ def measure(hardware: Hardware, repeats: int) -> dict[str, Any]:
     with pretend(hardware):
         latency = {made.name: decision_latency(made) for made in (make() for make in heuristics)}
         lowering = lowering_seconds(repeats)
-    imports = import_seconds(repeats)
+    imports = import_seconds(2 * repeats + 1)
     plain = lowering["plain torch"]
     return {
         "torch": torch.__version__,

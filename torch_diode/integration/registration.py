@@ -7,7 +7,6 @@ until torch imports it.
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import importlib.util
 import sys
 import threading
@@ -119,6 +118,9 @@ def torch_version() -> str:
     module = sys.modules.get("torch")
     if module is not None:
         return str(getattr(module, "__version__", ""))
+    # Half of what importing torch_diode would take, and needed here only.
+    import importlib.metadata
+
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return importlib.metadata.version("torch")
     return ""
