@@ -38,3 +38,19 @@ def test_a_program_that_fails_fails_the_command_with_its_own_exit_code(tmp_path)
 
 def test_a_program_that_is_not_there_is_one_sentence(tmp_path):
     assert "no such file" in refusal("explain", tmp_path / "missing.py")
+
+
+def test_a_program_without_that_gpu_is_explained_as_on_it(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    ended = torch_diode("explain", "--hardware", "NVIDIA H200", script, "0")
+    assert ended.returncode == 0, ended.stderr
+    assert "no model for this hardware yet" in ended.stdout
+    assert "mm:8x8x8:float32:nn" in ended.stdout
+    assert "analytical" in ended.stdout
+
+
+def test_a_chip_nobody_knows_is_one_sentence(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text("")
+    assert "expected one of nvidia-h200" in refusal("explain", "--hardware", "abacus", script)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import runpy
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,36 +13,71 @@ import typer
 
 from torch_diode.cli.output import print_json, say
 from torch_diode.files.faults import existing
-from torch_diode.integration import registration
+from torch_diode.hardware import known
+from torch_diode.heuristics import AnalyticalHeuristic
+from torch_diode.heuristics.base import Heuristic
+from torch_diode.integration import defaults, registration, settings
 from torch_diode.integration.record import Decision
+from torch_diode.types.hardware import Hardware
 
 
 def explain(
     context: typer.Context,
     script: Annotated[Path, typer.Argument(help="Python program to run.")],
+    hardware: Annotated[
+        str | None, typer.Option(help="As on this chip, which need not be here.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Run a program and list what torch-diode decided in it; further arguments are the program's.
 
-    Example: torch-diode explain train.py --steps 1
+    With --hardware the program runs on what this machine has, and the decisions are those of that
+    chip. Example: torch-diode explain --hardware nvidia-h200 train.py --steps 1
     """
     existing(script)
-    if not registration.status().enabled:
-        registration.enable()
-    arguments, sys.argv = sys.argv, [str(script), *context.args]
-    try:
-        runpy.run_path(str(script), run_name="__main__")
-    except SystemExit as stop:
-        if stop.code not in (None, 0):
-            raise
-    finally:
-        sys.argv = arguments
+    chip = None if hardware is None else known(hardware)
+    if chip is not None:
+        _run_as_on(chip, script, context.args)
+    else:
+        if not registration.status().enabled:
+            registration.enable()
+        _run(script, context.args)
     decisions = registration.explain()
     if as_json:
         print_json([_as_data(decision) for decision in decisions])
     else:
         say(str(decisions))
         say(str(registration.status()))
+
+
+def _run(script: Path, arguments: Sequence[str]) -> None:
+    before, sys.argv = sys.argv, [str(script), *arguments]
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except SystemExit as stop:
+        if stop.code not in (None, 0):
+            raise
+    finally:
+        sys.argv = before
+
+
+def _run_as_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> None:
+    """Run here, then lower what was compiled once more, as on the other chip."""
+    from torch_diode.integration.elsewhere import capturing, lower_on
+
+    heuristic = _heuristic_for(chip)
+    with capturing() as graphs:
+        _run(script, arguments)
+    with registration.using(heuristic):
+        for graph in graphs:
+            lower_on(graph, chip)
+
+
+def _heuristic_for(chip: Hardware) -> Heuristic:
+    found = defaults.default_heuristic(chip, settings.from_environment())
+    if found is None:
+        say(f"{chip.name}: {defaults.NO_MODEL}; the analytical heuristic answers instead")
+    return found or AnalyticalHeuristic()
 
 
 def _as_data(decision: Decision) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.utils import _triton as torch_triton
+from torch.utils._pytree import tree_leaves
 
 from torch_diode.hardware import reported_names
 from torch_diode.integration import machine
@@ -115,7 +116,7 @@ def lower(
     mode, tensors = _fake_tensors(inputs)
     with mode:
         traced = make_fx(
-            lambda *args: (fn(*args),),
+            lambda *args: _tensors_in(fn(*args)),
             decomposition_table=select_decomp_table(),
             tracing_mode="real",
         )(*tensors)
@@ -127,6 +128,11 @@ def lower(
         stack.enter_context(V.set_debug_handler(DebugContext()))
         graph.run(*tensors)
         return Lowered(graph, _code_of(graph) if generate else "")
+
+
+def _tensors_in(result: Any) -> tuple[torch.Tensor, ...]:
+    """What a function returns, as a graph does: its tensors, in order."""
+    return tuple(leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor))
 
 
 def device_properties(hardware: Hardware) -> types.SimpleNamespace:

@@ -176,6 +176,11 @@ def hints(values: Sequence[Any]) -> tuple[int, ...]:
     return tuple(int(value) for value in found)
 
 
+def size_seen(value: Any) -> int:
+    """The number a traced size had when the program ran; the number itself where it is none."""
+    return int(value.node.hint) if hasattr(value, "node") else int(value)
+
+
 def tf32_allowed() -> bool:
     """Whether float32 products may be computed in TF32; the older switch raises where the newer
     one was used."""

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from torch_diode.hardware import known
+from torch_diode.heuristics import AnalyticalHeuristic
+from torch_diode.integration import registration
+from torch_diode.integration.elsewhere import capturing, lower_on
+
+H200 = known("nvidia-h200")
+
+
+def decided_for(*graphs):
+    before = len(registration.explain())
+    with registration.using(AnalyticalHeuristic()):
+        for graph in graphs:
+            lower_on(graph, H200)
+    return [str(decision.problem) for decision in registration.explain()[before:]]
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(32, 64)
+        self.register_buffer("scale", torch.ones(64))
+
+    def forward(self, x):
+        return self.inner(x) * self.scale + torch.arange(64)
+
+
+def test_forward_and_backward_of_a_cpu_program_are_decided_as_on_the_chip():
+    torch._dynamo.reset()
+    with capturing() as graphs:
+        torch.compile(Net())(torch.randn(16, 32, requires_grad=True)).sum().backward()
+    assert len(graphs) == 2
+    assert decided_for(*graphs) == [
+        "addmm:16x64x32:float32:nt",
+        "mm:16x32x64:float32:nn",
+        "mm:64x32x16:float32:tn",
+    ]
+
+
+def test_dynamic_sizes_are_those_the_program_ran_with():
+    torch._dynamo.reset()
+    with capturing() as graphs:
+        torch.compile(torch.bmm, dynamic=True)(torch.randn(4, 16, 32), torch.randn(4, 32, 24))
+    assert decided_for(*graphs) == ["bmm:4x16x24x32:float32:nn"]
+
+
+def test_nothing_is_kept_or_left_changed_outside_of_it():
+    import torch._inductor.config as config
+
+    before = (config.post_grad_custom_pre_pass, config.force_disable_caches)
+    torch._dynamo.reset()
+    with capturing() as graphs:
+        pass
+    torch.compile(torch.mm)(torch.randn(4, 4), torch.randn(4, 4))
+    assert graphs == []
+    assert (config.post_grad_custom_pre_pass, config.force_disable_caches) == before
+
+
+def test_a_pass_of_the_users_own_still_runs():
+    import torch._inductor.config as config
+
+    seen = []
+    torch._dynamo.reset()
+    with config.patch(post_grad_custom_pre_pass=lambda graph: seen.append(graph)), capturing():
+        torch.compile(lambda a: a @ a)(torch.randn(4, 4))
+    assert len(seen) == 1
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    yield
+    torch._dynamo.reset()

@@ -1,0 +1,137 @@
+"""Inductor's real lowering and its real feedback; only the times themselves are put in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch._inductor import select_algorithm as select
+
+from torch_diode.collection.feedback import CollectionMode
+from torch_diode.files.datasets import read_dataset
+from torch_diode.integration.feedback import MatmulDatasetCollector, candidate_of
+from torch_diode.integration.lowering import Input, lower
+from torch_diode.types.problem import MMShape
+
+CONFIG = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,TRITON"}
+
+
+@pytest.fixture
+def timed(monkeypatch: pytest.MonkeyPatch, h200: None) -> Iterator[None]:
+    """Vendor kernels take 2 ms, Triton's 1 ms for every warp; the largest tile cannot run."""
+
+    def lookup(self: Any, choices: list[Any], *args: Any, **kwargs: Any) -> dict[Any, float]:
+        return {choice: milliseconds(choice) for choice in choices}
+
+    monkeypatch.setattr(select.AlgorithmSelectorCache, "lookup", lookup)
+    monkeypatch.setattr(
+        select.AlgorithmSelectorCache, "make_precompile_fn", lambda *_, **__: lambda: {}
+    )
+    return
+
+
+def milliseconds(choice: Any) -> float:
+    if not isinstance(choice, select.TritonTemplateCaller):
+        return 2.0
+    candidate = candidate_of(choice)
+    assert candidate is not None
+    assert candidate.config is not None
+    if candidate.config.block_m * candidate.config.block_n >= 128 * 128:
+        return float("inf")
+    return float(candidate.config.num_warps)
+
+
+def autotuned(op: str, *shapes: tuple[int, ...]) -> None:
+    lower(getattr(torch, op), [Input(shape) for shape in shapes], CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "problem"),
+    [
+        ("mm", [(256, 512), (512, 384)], MMShape("mm", 256, 384, 512)),
+        ("addmm", [(384,), (256, 512), (512, 384)], MMShape("addmm", 256, 384, 512)),
+        ("bmm", [(8, 128, 64), (8, 64, 96)], MMShape("bmm", 128, 96, 64, B=8)),
+        (
+            "baddbmm",
+            [(8, 128, 96), (8, 128, 64), (8, 64, 96)],
+            MMShape("baddbmm", 128, 96, 64, B=8),
+        ),
+    ],
+)
+@pytest.mark.usefixtures("timed")
+def test_what_inductor_times_becomes_a_dataset(op, shapes, problem):
+    with MatmulDatasetCollector() as collector:
+        autotuned(op, *shapes)
+    dataset = collector.dataset()
+    assert collector.guard.counters.fallbacks == {}
+    assert len(collector) == 1
+    assert {timing.problem for timing in dataset} == {problem}
+    assert dataset.texts("method") == ["feedback"]
+    assert dataset.texts("hardware") == ["nvidia-h200"]
+    assert len(dataset) > 10
+    by_template = {timing.candidate.template: timing for timing in dataset}
+    assert by_template["aten"].time_us == 2000.0
+    for timing in dataset:
+        config = timing.candidate.config
+        if timing.status == "ok" and config is not None:
+            assert timing.time_us == 1000.0 * config.num_warps
+
+
+@pytest.mark.usefixtures("timed")
+def test_a_candidate_that_could_not_run_has_no_time():
+    with MatmulDatasetCollector() as collector:
+        autotuned("mm", (1024, 1024), (1024, 1024))
+    failed = [timing for timing in collector.dataset() if timing.status == "failed"]
+    assert failed
+    assert all(timing.time_us is None for timing in failed)
+
+
+@pytest.mark.usefixtures("timed")
+def test_selections_keep_the_fastest_alone():
+    with MatmulDatasetCollector(CollectionMode.SELECTIONS) as collector:
+        autotuned("mm", (256, 512), (512, 384))
+        autotuned("mm", (256, 512), (512, 128))
+    dataset = collector.dataset()
+    assert len(dataset) == len(dataset.problems) == 2
+    assert {timing.time_us for timing in dataset} <= {1000.0, 2000.0}
+
+
+@pytest.mark.usefixtures("timed")
+def test_only_its_own_hook_is_removed():
+    heard: list[str] = []
+
+    def other(timings: Any, name: str, *_: Any) -> None:
+        heard.append(name)
+
+    select.add_feedback_saver(other)
+    try:
+        with MatmulDatasetCollector() as outer:
+            with MatmulDatasetCollector() as inner:
+                autotuned("mm", (256, 512), (512, 384))
+            autotuned("mm", (256, 512), (512, 128))
+        autotuned("mm", (256, 512), (512, 256))
+        assert (len(inner), len(outer), len(heard)) == (1, 2, 3)
+        assert select.get_algorithm_selector_cache().feedback_saver_fns == [other]
+    finally:
+        select.get_algorithm_selector_cache().feedback_saver_fns.remove(other)
+
+
+@pytest.mark.usefixtures("timed")
+def test_a_fault_in_the_collector_does_not_fail_the_compile(monkeypatch):
+    def broken(*_: Any) -> None:
+        raise RuntimeError("no such candidate")
+
+    monkeypatch.setattr("torch_diode.integration.feedback.candidate_of", broken)
+    with pytest.warns(UserWarning, match="no such candidate"), MatmulDatasetCollector() as found:
+        autotuned("mm", (256, 512), (512, 384))
+    assert len(found) == 0
+
+
+@pytest.mark.usefixtures("timed")
+def test_it_saves_what_it_collected(tmp_path):
+    with MatmulDatasetCollector() as collector:
+        autotuned("mm", (256, 512), (512, 384))
+    collector.save(tmp_path / "found.parquet")
+    assert read_dataset(tmp_path / "found.parquet") == collector.dataset()

@@ -1,0 +1,82 @@
+"""What another chip would run: the graphs a program compiles here, lowered again as on that chip.
+
+A program runs as always, on whatever this machine has. Each graph that reaches Inductor on the way
+is kept, and afterwards lowered for the other chip, where nothing has to run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch._inductor.config as inductor_config
+from torch.fx import Graph, GraphModule
+
+from torch_diode.integration import releases
+from torch_diode.integration.lowering import Input, Lowered, lower, pretend
+from torch_diode.types.hardware import Hardware
+
+
+@dataclass(frozen=True)
+class CapturedGraph:
+    """A graph as it reached Inductor, and what its inputs look like."""
+
+    module: GraphModule
+    inputs: tuple[Input | int, ...]
+    """In order; a size that is passed in on its own is a number."""
+
+
+@contextlib.contextmanager
+def capturing() -> Iterator[list[CapturedGraph]]:
+    """Keep every graph that is compiled inside; caches are passed by, since a hit compiles none."""
+    found: list[CapturedGraph] = []
+    before = inductor_config.post_grad_custom_pre_pass
+
+    def keep(graph: Graph) -> None:
+        found.append(_captured(graph))
+        if callable(before):
+            before(graph)
+
+    with inductor_config.patch({"post_grad_custom_pre_pass": keep, "force_disable_caches": True}):
+        yield found
+
+
+def lower_on(captured: CapturedGraph, hardware: Hardware) -> Lowered:
+    """Lower a graph as on this hardware, with whatever heuristic is in place."""
+    sizes = {i: value for i, value in enumerate(captured.inputs) if isinstance(value, int)}
+    tensors = [value for value in captured.inputs if isinstance(value, Input)]
+
+    def run(*given: torch.Tensor) -> Any:
+        rest = iter(given)
+        arguments = [sizes[i] if i in sizes else next(rest) for i in range(len(captured.inputs))]
+        return captured.module(*arguments)
+
+    with pretend(hardware):
+        return lower(run, tensors)
+
+
+def _captured(graph: Graph) -> CapturedGraph:
+    owner = graph.owning_module
+    module = GraphModule(owner if owner is not None else torch.nn.Module(), _moved(graph))
+    return CapturedGraph(module, tuple(map(_input, graph.find_nodes(op="placeholder"))))
+
+
+def _moved(graph: Graph) -> Graph:
+    """A copy in which what is made on the CPU is made on the GPU."""
+    copied = Graph()
+    copied.output(copied.graph_copy(graph, {}))
+    for node in copied.nodes:
+        if "device" in node.kwargs:
+            node.kwargs = {**node.kwargs, "device": torch.device("cuda", 0)}
+    return copied
+
+
+def _input(node: Any) -> Input | int:
+    value = node.meta["val"]
+    if isinstance(value, torch.Tensor):
+        shape = tuple(map(releases.size_seen, value.shape))
+        return Input(shape, value.dtype, tuple(map(releases.size_seen, value.stride())))
+    return releases.size_seen(value)
