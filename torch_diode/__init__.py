@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from torch_diode import _distribution
 
 if TYPE_CHECKING:
+    from torch_diode.collection.feedback import CollectionMode
     from torch_diode.files.datasets import read_dataset as load_dataset
     from torch_diode.heuristics.analytical import AnalyticalHeuristic
     from torch_diode.heuristics.base import Heuristic
@@ -24,9 +25,15 @@ if TYPE_CHECKING:
     from torch_diode.heuristics.table import LookupTable
     from torch_diode.integration.base import BaseIntegration
     from torch_diode.integration.choices import DiodeInductorChoices
+    from torch_diode.integration.feedback import MatmulDatasetCollector
     from torch_diode.integration.matmul import MatmulIntegration
     from torch_diode.integration.rank import rank
     from torch_diode.integration.registration import disable, enable, explain, status, using
+    from torch_diode.model.checkpoint import ModelPointer
+    from torch_diode.model.networks import DeepMatmulTimingModel, MatmulTimingModel
+    from torch_diode.model.registry import ModelRegistry
+    from torch_diode.model.registry import load_registered as load_model
+    from torch_diode.model.wrapper import ModelWrapper
     from torch_diode.types.candidate import Candidate, TritonGEMMConfig
     from torch_diode.types.candidates import Candidates
     from torch_diode.types.dataset import Dataset
@@ -47,16 +54,23 @@ __all__ = [
     "Candidate",
     "Candidates",
     "Chain",
+    "CollectionMode",
     "CustomHeuristic",
     "Dataset",
+    "DeepMatmulTimingModel",
     "DiodeError",
     "DiodeInductorChoices",
     "Hardware",
     "Heuristic",
     "LookupTable",
     "MMShape",
+    "MatmulDatasetCollector",
     "MatmulIntegration",
+    "MatmulTimingModel",
     "ModelHeuristic",
+    "ModelPointer",
+    "ModelRegistry",
+    "ModelWrapper",
     "OperationShapeSet",
     "Prediction",
     "Ranking",
@@ -70,6 +84,7 @@ __all__ = [
     "explain",
     "heuristic",
     "load_dataset",
+    "load_model",
     "rank",
     "status",
     "using",
@@ -81,16 +96,23 @@ _HOMES = {
     "Candidate": "types.candidate",
     "Candidates": "types.candidates",
     "Chain": "heuristics.chain",
+    "CollectionMode": "collection.feedback",
     "CustomHeuristic": "heuristics.custom",
     "Dataset": "types.dataset",
+    "DeepMatmulTimingModel": "model.networks",
     "DiodeError": "types.errors",
     "DiodeInductorChoices": "integration.choices",
     "Hardware": "types.hardware",
     "Heuristic": "heuristics.base",
     "LookupTable": "heuristics.table",
     "MMShape": "types.problem",
+    "MatmulDatasetCollector": "integration.feedback",
     "MatmulIntegration": "integration.matmul",
+    "MatmulTimingModel": "model.networks",
     "ModelHeuristic": "heuristics.model",
+    "ModelPointer": "model.checkpoint",
+    "ModelRegistry": "model.registry",
+    "ModelWrapper": "model.wrapper",
     "OperationShapeSet": "types.shapes",
     "Prediction": "types.timing",
     "Ranking": "types.ranking",
@@ -104,6 +126,7 @@ _HOMES = {
     "explain": "integration.registration",
     "heuristic": "heuristics.custom",
     "load_dataset": "files.datasets:read_dataset",
+    "load_model": "model.registry:load_registered",
     "rank": "integration.rank",
     "status": "integration.registration",
     "using": "integration.registration",

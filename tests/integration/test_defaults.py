@@ -53,3 +53,29 @@ def test_an_unreadable_table_falls_back_with_one_warning(monkeypatch: pytest.Mon
 def test_nothing_to_go_by_is_none() -> None:
     unknown = Hardware("nobody-knows-me", "cuda", "sm_10")
     assert default_heuristic(unknown, Settings()) is None
+
+
+@pytest.mark.usefixtures("h200")
+def test_the_shipped_model_decides_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_DIODE_MODEL", "shipped")
+    registration.register_on_import()
+    lower(torch.mm, inputs("mm"))
+    (decision,) = registration.explain()
+    assert decision.source == "model nvidia-h200"
+    assert decision.winner.predicted_us is not None
+    assert any("model trained under torch 2.11" in note for note in registration.status().notes)
+
+
+@pytest.mark.usefixtures("h200")
+def test_a_strict_user_gets_no_model_of_another_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_DIODE_MODEL", "shipped")
+    monkeypatch.setenv("TORCH_DIODE_STRICT", "1")
+    registration.register_on_import()
+    assert lower(torch.mm, inputs("mm")).kernels == ["mm"]
+    assert registration.status().counters.abstentions.total() == 1
+
+
+def test_no_model_decides_unasked() -> None:
+    from torch_diode.hardware import known
+
+    assert default_heuristic(known("nvidia-h200"), Settings()) is None

@@ -26,9 +26,7 @@ def timed(monkeypatch: pytest.MonkeyPatch, h200: None) -> Iterator[None]:
         return {choice: milliseconds(choice) for choice in choices}
 
     monkeypatch.setattr(select.AlgorithmSelectorCache, "lookup", lookup)
-    monkeypatch.setattr(
-        select.AlgorithmSelectorCache, "make_precompile_fn", lambda *_, **__: lambda: {}
-    )
+    monkeypatch.setattr(select.AlgorithmSelectorCache, "make_precompile_fn", lambda *_, **__: dict)
     return
 
 

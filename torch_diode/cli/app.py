@@ -12,7 +12,18 @@ from typing import Annotated
 import typer
 
 from torch_diode import __version__
-from torch_diode.cli import convert, convert_json_to_msgpack, explain, stats, status, table
+from torch_diode.cli import (
+    collect,
+    collect_shapeset,
+    convert,
+    convert_json_to_msgpack,
+    create_validation,
+    explain,
+    stats,
+    status,
+    table,
+    trace,
+)
 from torch_diode.cli.arguments import repeat_options
 from torch_diode.types.errors import DiodeError
 
@@ -60,6 +71,9 @@ def settings(
     context.obj = Settings(form, seed, device)
 
 
+app.command("collect")(collect.collect)
+app.command("collect-shapeset")(collect_shapeset.collect_shapeset)
+app.command("create-validation")(create_validation.create_validation)
 app.command("convert")(convert.convert)
 app.command("convert-json-to-msgpack")(convert_json_to_msgpack.convert_json_to_msgpack)
 app.command("explain", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(
@@ -68,6 +82,14 @@ app.command("explain", context_settings={"ignore_unknown_options": True, "allow_
 app.command("stats")(stats.stats)
 app.command("status")(status.status)
 app.add_typer(table.app, name="table")
+app.command(
+    "trace",
+    context_settings={
+        "allow_interspersed_args": False,
+        "ignore_unknown_options": True,
+        "allow_extra_args": True,
+    },
+)(trace.trace)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

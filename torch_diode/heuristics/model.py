@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -37,9 +38,12 @@ class TimingModel(Protocol):
 class ModelHeuristic(Heuristic):
     """Orders candidates by the times a model predicts."""
 
-    def __init__(self, model: TimingModel, name: str = "model") -> None:
+    def __init__(self, model: TimingModel, name: str = "model", note: str = "") -> None:
         self.model = model
         self.name = name
+        self.note = note
+        """What its answers are given in spite of, such as another torch release; `status` shows
+        it."""
 
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
         """All candidates by predicted time; None where the model does not support the problem."""
@@ -51,7 +55,8 @@ class ModelHeuristic(Heuristic):
                 f"{self.name}: got predicted times of shape {np.shape(times)}; expected one for "
                 f"each of {len(candidates)} candidates"
             )
-        return rank_by_time(times, candidates, self.name, sigma)
+        ranking = rank_by_time(times, candidates, self.name, sigma)
+        return replace(ranking, note=self.note) if self.note else ranking
 
     def why_abstained(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> str:
         """The model's own reason."""

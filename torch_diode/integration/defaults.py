@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import releases
 from torch_diode.integration.settings import Settings
-from torch_diode.types.errors import MissingPartError
 from torch_diode.types.hardware import Hardware
 
 NO_MODEL = "no model for this hardware yet"
+SHIPPED = "shipped"
 
 
 def default_heuristic(hardware: Hardware, settings: Settings) -> Heuristic | None:
@@ -38,10 +38,26 @@ def _members(hardware: Hardware, settings: Settings) -> Iterator[Heuristic]:
 
 
 def _model(hardware: Hardware, settings: Settings) -> Heuristic | None:
-    """The model for this hardware: the registry of trained models plugs in here."""
-    if settings.model:
-        raise MissingPartError(
-            f"model: got {settings.model!r}; this build cannot load models yet; unset "
-            "TORCH_DIODE_MODEL"
-        )
-    return None
+    """The model the user asked for: a file, or `shipped` for the one that came with the package.
+
+    With none asked for there is none: a shipped model has to prove itself end to end on a real
+    chip before it decides for people who only imported torch-diode.
+    """
+    if not settings.model:
+        return None
+    from torch_diode.heuristics.model import ModelHeuristic
+    from torch_diode.model.checkpoint import load_model
+    from torch_diode.model.registry import ModelRegistry
+
+    if settings.model == SHIPPED:
+        pointer = ModelRegistry().find("matmul", hardware)
+        if pointer is None:
+            return None
+        model = pointer.load()
+    else:
+        model = load_model(settings.model)
+    model.require(hardware)
+    notes = model.notes(hardware, releases.torch_release(), releases.triton_release())
+    if notes and settings.strict:
+        return None
+    return ModelHeuristic(model, f"model {model.metadata.hardware}", "; ".join(notes))

@@ -6,7 +6,9 @@ call on torch directly has been the same in all of these releases.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib.metadata
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -174,6 +176,20 @@ def hints(values: Sequence[Any]) -> tuple[int, ...]:
         fallback = inductor_config.unbacked_symint_fallback
         found = sizevars.size_hints(values, fallback=fallback)
     return tuple(int(value) for value in found)
+
+
+def torch_release() -> str:
+    """The release of torch, such as 2.13.0."""
+    import torch
+
+    return torch.__version__.partition("+")[0]
+
+
+def triton_release() -> str:
+    """The release of triton; empty where it is not installed."""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version("triton")
+    return ""
 
 
 def size_seen(value: Any) -> int:

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.program import refusal, torch_diode
+from torch_diode.files.datasets import read_dataset, write_dataset
+from torch_diode.files.shape_sets import write_shapes
+from torch_diode.types.candidate import Candidate
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.problem import MMShape
+from torch_diode.types.shapes import OperationShapeSet
+from torch_diode.types.timing import Timing
+
+CPU = ("--seed", "42", "--device", "cpu", "create-validation", "--output", "v.parquet")
+# Sixty-four shapes there are, and the training set has most of them.
+FEW = ("--operations", "mm", "--min-size", "8", "--max-size", "64", "--power-of-two")
+
+
+def training(*problems: MMShape) -> Dataset:
+    return Dataset.from_timings(Timing("nvidia-h200", p, Candidate("aten"), 1.0) for p in problems)
+
+
+def sizes(dataset: Dataset) -> set[tuple[int, int, int]]:
+    return {(t.problem.M, t.problem.N, t.problem.K) for t in dataset}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A training set of other dtypes and another chip: a problem is its sizes here."""
+    powers = (8, 16, 32, 64)
+    known = [MMShape("mm", m, n, k) for m in powers for n in powers for k in powers if m != n]
+    write_dataset(training(*known), tmp_path / "train.msgpack")
+    return tmp_path
+
+
+def test_nothing_is_shared_with_the_data_beside_the_output(folder):
+    ended = torch_diode(*CPU, *FEW, "--num-shapes", "10", cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    assert "shares nothing with train.msgpack: 48 sizes passed over" in ended.stdout
+    found = read_dataset(folder / "v.parquet")
+    assert len(found.problems) == 10
+    assert not sizes(found) & sizes(read_dataset(folder / "train.msgpack"))
+
+
+def test_data_named_to_be_excluded_is(folder):
+    (folder / "elsewhere").mkdir()
+    (folder / "train.msgpack").rename(folder / "elsewhere" / "train.msgpack")
+    ended = torch_diode(
+        *CPU, *FEW, "--num-shapes", "10", "--exclude", "elsewhere/train.msgpack", cwd=folder
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert all(m == n for m, n, _ in sizes(read_dataset(folder / "v.parquet")))
+    assert "no such file" in refusal(*CPU, "--exclude", "x.json", "--overwrite", cwd=folder)
+
+
+def test_more_than_there_are_is_refused(folder):
+    ended = torch_diode(*CPU, *FEW, "--num-shapes", "17", cwd=folder)
+    assert ended.returncode == 2
+    assert "got 16 problems that no other dataset has; expected 17" in ended.stderr
+
+
+def test_a_shape_set_is_left_without_what_training_has(folder):
+    fresh = MMShape("mm", 24, 24, 24, dtype="float32")
+    old = MMShape("mm", 8, 16, 8, dtype="float32")
+    write_shapes(OperationShapeSet.of([fresh, old]), folder / "shapes.json")
+    ended = torch_diode(*CPU, "--shapeset", "shapes.json", cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    assert "1 problems left out: training data has them" in ended.stdout
+    assert "not compared with shapes.json" in ended.stdout
+    assert sizes(read_dataset(folder / "v.parquet")) == {(24, 24, 24)}
+
+
+def test_a_shape_set_that_training_has_whole_is_refused(folder):
+    write_shapes(OperationShapeSet.of([MMShape("mm", 8, 16, 8)]), folder / "shapes.json")
+    ended = torch_diode(*CPU, "--shapeset", "shapes.json", cwd=folder)
+    assert ended.returncode == 2
+    assert "all of them in training data" in ended.stderr

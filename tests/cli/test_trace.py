@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.program import refusal, torch_diode
+from torch_diode.files.shape_sets import read_shapes
+from torch_diode.types.problem import MMShape
+
+PROGRAM = """
+import sys
+import torch
+import beside
+
+rows, code = int(sys.argv[sys.argv.index("--rows") + 1]), sys.argv[-1]
+torch.compile(torch.mm)(torch.randn(rows, 40), torch.randn(beside.COLUMNS, 40).t())
+sys.exit(int(code))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "beside.py").write_text("COLUMNS = 56\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_programs_matmuls_become_a_shape_set(code, folder):
+    arguments = ["program.py", "--rows", "24", "--output", "its own", str(code)]
+    ended = torch_diode("trace", "--output", "shapes.json", *arguments, cwd=folder)
+    assert ended.returncode == code, ended.stderr
+    (shape,) = read_shapes(folder / "shapes.json")
+    assert shape.problem == MMShape("mm", 24, 56, 40, dtype="float32", transpose_b=True)
+    assert (shape.count, shape.origin) == (1, "program.py")
+    assert "shapes.json: 1 problems, met 1 times" in ended.stdout
+
+
+def test_a_program_that_compiles_nothing_is_refused(folder):
+    (folder / "program.py").write_text("import torch")
+    said = refusal("trace", "--output", "shapes.json", "program.py", cwd=folder)
+    assert "does it call torch.compile?" in said
+
+
+def test_what_cannot_be_is_refused_before_the_program_runs(folder):
+    (folder / "program.py").write_text("raise SystemExit('ran')")
+    assert "expected .json" in refusal("trace", "--output", "s.txt", "program.py", cwd=folder)
+    assert "no such file" in refusal("trace", "--output", "s.json", "other.py", cwd=folder)
+    (folder / "s.json").touch()
+    assert "exists already" in refusal("trace", "--output", "s.json", "program.py", cwd=folder)

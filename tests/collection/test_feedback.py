@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import math
+
+from tests.samples import ATEN, LINEAR, SMALL
+from torch_diode.collection.feedback import CollectionMode, FeedbackTimings
+
+RELEASES = {"torch": "2.13.0", "triton": "3.9.0"}
+
+
+def test_milliseconds_become_microseconds():
+    timings = FeedbackTimings(RELEASES)
+    timings.add("nvidia-h200", LINEAR, {ATEN: 0.0205, SMALL: 0.5})
+    dataset = timings.dataset({"collected": ("2026-01-01",)})
+    assert [round(t.time_us, 2) for t in dataset] == [20.5, 500.0]
+    assert (dataset[0].method, dataset[0].torch) == ("feedback", "2.13.0")
+    assert dataset[0].triton == "3.9.0"
+    assert dataset.provenance == {"collected": ("2026-01-01",)}
+
+
+def test_infinity_is_a_candidate_that_failed():
+    timings = FeedbackTimings({})
+    timings.add("nvidia-h200", LINEAR, {ATEN: 1.0, SMALL: math.inf})
+    assert [(t.status, t.time_us) for t in timings.dataset()] == [("ok", 1000.0), ("failed", None)]
+
+
+def test_a_problem_autotuned_again_replaces_the_first():
+    timings = FeedbackTimings({})
+    for milliseconds in (1.0, 2.0):
+        timings.add("nvidia-h200", LINEAR, {ATEN: milliseconds})
+    assert [t.time_us for t in timings.dataset()] == [2000.0]
+
+
+def test_selections_hold_what_won_and_nothing_where_nothing_ran():
+    timings = FeedbackTimings({}, CollectionMode.SELECTIONS)
+    timings.add("nvidia-h200", LINEAR, {ATEN: 2.0, SMALL: 1.0})
+    timings.add("nvidia-h100", LINEAR, {ATEN: math.inf})
+    assert [t.candidate for t in timings.dataset()] == [SMALL]
+    assert len(timings) == 1

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests import samples
+from torch_diode.collection.parts import Parts, check_writable, output_file
+from torch_diode.files.datasets import read_dataset
+from torch_diode.types.errors import FileFaultError
+
+
+def test_while_running_the_timings_lie_beside_the_output(tmp_path):
+    parts = Parts(tmp_path / "t.parquet", {"seed": 1})
+    with parts.store({}) as store:
+        store.append(samples.dataset())
+        assert [p.name for p in tmp_path.iterdir()] == ["t.parquet.parts"]
+
+
+@pytest.mark.parametrize("form", ["parquet", "msgpack", "json"])
+def test_when_finished_there_is_one_file_and_no_parts(form, tmp_path):
+    parts = Parts(tmp_path / f"t.{form}", {})
+    with parts.store({"collected": ("2026-01-01",)}) as store:
+        store.append(samples.dataset())
+    dataset = parts.finish(form)
+    assert [p.name for p in tmp_path.iterdir()] == [f"t.{form}"]
+    assert read_dataset(tmp_path / f"t.{form}") == dataset == samples.dataset()
+
+
+def test_the_same_settings_continue(tmp_path):
+    for _ in range(2):
+        Parts(tmp_path / "t.parquet", {"seed": 1, "sizes": (1, 2)}).close()
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        ({"seed": 2}, "collected with seed 1; got 2"),
+        ({}, "seed 1; got not given"),
+        ({"seed": 1, "square": True}, "square not given; got true"),
+    ],
+)
+def test_other_settings_are_refused(now, said, tmp_path):
+    Parts(tmp_path / "t.parquet", {"seed": 1}).close()
+    with pytest.raises(FileFaultError, match=said):
+        Parts(tmp_path / "t.parquet", now)
+    Parts(tmp_path / "t.parquet", {"seed": 1}).close()
+
+
+def test_damaged_settings_are_named(tmp_path):
+    Parts(tmp_path / "t.parquet", {}).close()
+    (tmp_path / "t.parquet.parts" / "settings.txt").write_text("{")
+    with pytest.raises(FileFaultError, match=r"settings\.txt: got no settings"):
+        Parts(tmp_path / "t.parquet", {})
+
+
+def test_two_collectors_do_not_share_an_output(tmp_path):
+    held = Parts(tmp_path / "t.parquet", {})
+    with pytest.raises(FileFaultError, match="another collection is writing here"):
+        Parts(tmp_path / "t.parquet", {})
+    held.close()
+    Parts(tmp_path / "t.parquet", {}).close()
+
+
+def test_a_worker_that_outlives_a_killed_collector_holds_nothing(tmp_path):
+    """The collector is killed, its forked worker is not: the journal must still be recovered."""
+    ready, wait = os.pipe(), os.pipe()
+    collector = os.fork()
+    if collector == 0:
+        parts = Parts(tmp_path / "t.parquet", {})
+        store = parts.store({})
+        store.append(samples.dataset())
+        if os.fork() == 0:
+            os.write(ready[1], b"x")
+            os.close(wait[1])
+            os.read(wait[0], 1)
+            os._exit(0)
+        time.sleep(60)
+        os._exit(0)
+    os.close(wait[0])
+    os.read(ready[0], 1)
+    os.kill(collector, 9)
+    os.waitpid(collector, 0)
+    try:
+        parts = Parts(tmp_path / "t.parquet", {})
+        with parts.store({}) as store:
+            assert len(store.done()) == len(samples.dataset().problems)
+    finally:
+        os.close(wait[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "expected"),
+    [
+        ("a.parquet", None, ("a.parquet", "parquet")),
+        ("a.json", "json", ("a.json", "json")),
+        ("folder", None, ("folder/timings.parquet", "parquet")),
+        ("folder", "msgpack", ("folder/timings.msgpack", "msgpack")),
+    ],
+)
+def test_an_output_is_a_file_or_a_directory(name, form, expected):
+    assert output_file(Path(name), form) == (Path(expected[0]), expected[1])
+
+
+def test_an_existing_directory_is_one_whatever_its_name(tmp_path):
+    (tmp_path / "v1.0").mkdir()
+    assert output_file(tmp_path / "v1.0", None) == (tmp_path / "v1.0/timings.parquet", "parquet")
+
+
+@pytest.mark.parametrize(("name", "form"), [("a.csv", None), ("a.json", "parquet")])
+def test_an_ending_that_says_something_else_is_refused(name, form):
+    with pytest.raises(FileFaultError, match="got the ending"):
+        output_file(Path(name), form)
+
+
+def test_an_output_that_is_there_needs_the_word_for_it(tmp_path):
+    (tmp_path / "a.json").touch()
+    with pytest.raises(FileFaultError, match="give --overwrite"):
+        check_writable(tmp_path / "a.json", overwrite=False)
+    check_writable(tmp_path / "a.json", overwrite=True)
+
+
+def test_an_output_below_a_file_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(FileFaultError, match=r"a\.json"):
+        check_writable(tmp_path / "file" / "a.json", overwrite=False)
+
+
+def test_directories_that_are_missing_are_not_made_by_the_check(tmp_path):
+    check_writable(tmp_path / "new" / "a.json", overwrite=False)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+
+from torch_diode.collection import plan
+from torch_diode.collection.cpu_timer import cpu_library
+from torch_diode.hardware import known
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.errors import EmptySelectionError, InvalidValueError
+from torch_diode.types.problem import MMShape
+
+H200 = known("nvidia-h200")
+EVEN = [MMShape("mm", 64 * i, 128, 256) for i in range(1, 6)]
+ODD = [MMShape("mm", 63, 127, 255 + 2 * i) for i in range(3)]
+
+
+def test_problems_of_one_kind_stand_together():
+    mixed = [EVEN[0], ODD[0], EVEN[1], ODD[1], EVEN[2]]
+    groups = plan.plan(mixed, plan.vendor_only, cpu_library())
+    assert [[p for p, _ in group.tasks] for group in groups] == [EVEN[:3], ODD[:2]]
+    assert [group.name for group in groups] == ["mm bfloat16 nn /1/8/8", "mm bfloat16 nn /1/1/1"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        MMShape("addmm", 64, 128, 256),
+        MMShape("mm", 64, 128, 256, dtype="float16"),
+        MMShape("mm", 64, 128, 256, transpose_b=True),
+        MMShape("mm", 64, 129, 256),
+    ],
+    ids=str,
+)
+def test_what_a_kernel_is_compiled_for_makes_another_kind(other):
+    assert plan.kind_of(EVEN[0]) != plan.kind_of(other)
+
+
+def test_a_full_matrix_as_bias_makes_another_kind():
+    vector, matrix = (MMShape("addmm", 64, 128, 256, bias=b) for b in ("vector", "matrix"))
+    assert plan.kind_of(vector) != plan.kind_of(matrix)
+
+
+def test_tf32_makes_another_kind():
+    exact, fast = (MMShape("mm", 64, 128, 256, dtype="float32", tf32=t) for t in (False, True))
+    assert plan.kind_of(exact) != plan.kind_of(fast)
+
+
+def test_how_a_size_divides_counts_only_where_memory_is_read_along_it():
+    def kind(m: int, k: int, layout: str) -> object:
+        return plan.kind_of(
+            MMShape("mm", m, 64, k, transpose_a=layout[0] == "t", transpose_b=layout[1] == "t")
+        )
+
+    assert kind(64, 64, "nn") == kind(63, 64, "nn") != kind(64, 63, "nn")
+    assert kind(64, 64, "tn") == kind(64, 63, "tn") != kind(63, 64, "tn")
+
+
+def test_a_group_has_at_most_a_chunk_of_problems():
+    groups = plan.plan(EVEN, plan.vendor_only, cpu_library(), chunk=2)
+    assert [len(group.tasks) for group in groups] == [2, 2, 1]
+    assert [p for group in groups for p, _ in group.tasks] == EVEN
+
+
+def test_exhaustive_is_the_whole_space_without_splits_of_k():
+    found = plan.exhaustive(H200)(MMShape("mm", 64, 64, 16384))
+    assert set(found.template.tolist()) == {
+        found.templates.index(name) for name in ("aten", "triton::mm", "triton::mm_persistent_tma")
+    }
+
+
+def test_a_list_is_cut_to_what_the_chip_can_run_and_keeps_aten():
+    fits = Candidate("triton::mm", TritonGEMMConfig(64, 64, 32, num_stages=3, num_warps=4))
+    too_large = Candidate("triton::mm", TritonGEMMConfig(256, 256, 128, num_stages=5, num_warps=8))
+    rule = plan.listed(lambda problem: Candidates.of([fits, too_large]), H200)
+    assert set(rule(MMShape("mm", 512, 512, 512))) == {Candidate("aten"), fits}
+
+
+def test_no_problems_are_refused():
+    with pytest.raises(EmptySelectionError, match="got none"):
+        plan.check_problems([], H200)
+
+
+def test_a_problem_too_large_for_the_memory_is_refused():
+    with pytest.raises(InvalidValueError, match=r"needs .* GB; nvidia-h200 has .* GB"):
+        plan.check_problems([EVEN[0], MMShape("mm", 2**18, 2**18, 64)], H200)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [MMShape("mm", 8, 8, 8, dtype="int8"), MMShape("mm", 8, 8, 8, out_dtype="float32")],
+    ids=str,
+)
+def test_a_dtype_the_sweep_does_not_know_is_refused(problem):
+    with pytest.raises(InvalidValueError, match="choose with --dtypes"):
+        plan.check_problems([problem], H200)

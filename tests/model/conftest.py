@@ -1,0 +1,36 @@
+"""A few hundred real problems, read once: what the tests of the model room work on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from torch_diode.files.datasets import read_dataset
+from torch_diode.hardware import known
+from torch_diode.model.feature_table import feature_table
+
+DATA = Path(__file__).parents[2] / "diode_datasets/matmul/nvidia-h200/train/sweep-1.parquet"
+
+
+@pytest.fixture(scope="session")
+def hardware():
+    return known("nvidia-h200")
+
+
+@pytest.fixture(scope="session")
+def dataset():
+    """Every sixtieth problem of the shipped timings."""
+    whole = read_dataset(DATA)
+    return whole.take(whole.problems.ids % 60 == 0)
+
+
+@pytest.fixture(scope="session")
+def table(dataset, hardware):
+    return feature_table(dataset, hardware)
+
+
+@pytest.fixture(scope="session")
+def rng():
+    return np.random.default_rng(0)

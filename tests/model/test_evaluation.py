@@ -1,0 +1,95 @@
+"""Regret: what it is on small cases, and what must always hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torch_diode.model.evaluation import (
+    KS,
+    noise_floor,
+    problem_slices,
+    regret_arrays,
+    regrets,
+    scores,
+    sliced_scores,
+    standard_errors,
+    time_error,
+)
+
+GROUP = np.array([0, 0, 0, 1, 1])
+TIMES = np.array([10.0, 20.0, 15.0, 4.0, 2.0])
+
+
+def test_the_first_choice_over_the_best():
+    assert regrets(GROUP, TIMES, np.array([3.0, 1.0, 2.0, 1.0, 2.0])) == {0: 2.0, 1: 2.0}
+
+
+def test_more_choices_find_better_ones():
+    predicted = np.array([3.0, 1.0, 2.0, 1.0, 2.0])
+    assert regrets(GROUP, TIMES, predicted, k=2) == {0: 1.5, 1: 1.0}
+    assert regrets(GROUP, TIMES, predicted, k=3) == {0: 1.0, 1: 1.0}
+
+
+def test_the_truth_has_no_regret():
+    assert set(regrets(GROUP, TIMES, TIMES).values()) == {1.0}
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 60))
+def test_regret_falls_with_k_and_does_not_see_the_order_of_rows(seed, rows):
+    rng = np.random.default_rng(seed)
+    group, times = rng.integers(0, 5, rows), rng.uniform(1, 9, rows)
+    predicted = rng.permutation(rows).astype(float)
+    ids, values = regret_arrays(group, times, predicted)
+    assert (values >= 1).all()
+    assert (np.diff(values, axis=1) <= 0).all()
+    mixed = rng.permutation(rows)
+    again_ids, again = regret_arrays(group[mixed], times[mixed], predicted[mixed])
+    assert np.array_equal(ids, again_ids)
+    assert np.array_equal(values, again)
+
+
+def test_scores_sum_up_the_problems():
+    score = scores(np.array([[1.0], [4.0]]), (1,))[0]
+    assert (score.geomean, score.max, score.problems) == (2.0, 4.0, 2)
+    assert scores(np.zeros((0, 5))) == []
+
+
+def test_slices_cover_every_problem_once_by_op_layout_and_size(table):
+    slices = problem_slices(table.arrays, table.roofline)
+    for start in ("layout=", "size=", "rows="):
+        total = sum(mask.astype(int) for name, mask in slices.items() if name.startswith(start))
+        assert (total == 1).all()
+    ops = [mask for name, mask in slices.items() if name.startswith("op=") and "," not in name]
+    assert (sum(mask.astype(int) for mask in ops) == 1).all()
+
+
+def test_empty_slices_are_left_out():
+    found = sliced_scores(np.ones((2, 5)), {"none": np.zeros(2, bool), "both": np.ones(2, bool)})
+    assert list(found) == ["all", "both"]
+
+
+def test_error_of_times_is_a_factor():
+    error = time_error(np.array([1.0, 1.0]), np.array([2.0, 0.5]))
+    assert error.factor == pytest.approx(2.0)
+    assert error.median == pytest.approx(2.0)
+
+
+def test_noise_alone_gives_regret_and_no_noise_gives_none():
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(200), 10)
+    times = rng.uniform(1, 1.2, len(group))
+    assert noise_floor(group, times, np.zeros(len(group))) == [1.0] * len(KS)
+    floor = noise_floor(group, times, np.full(len(group), 0.05))
+    assert 1.005 < floor[0] < 1.1
+    assert floor == sorted(floor, reverse=True)
+
+
+def test_standard_error_of_one_sample_is_borrowed_from_times_like_it():
+    spread, repeats = np.array([0.04, 0.04, 0.0]), np.array([9, 9, 1])
+    errors = standard_errors(spread, repeats, np.full(3, 5.0))
+    assert errors[0] == pytest.approx(0.0248, abs=1e-3)
+    assert errors[2] == pytest.approx(3 * errors[0])

@@ -1,0 +1,106 @@
+"""numpy says what torch says, and quickly."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from torch_diode.candidates.space import candidate_space
+from torch_diode.model.inference import NumpyNetwork
+from torch_diode.model.networks import build_network
+from torch_diode.model.scoring import predict_times
+from torch_diode.types.candidate import Candidate
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.problem import MMShape
+
+KINDS = ("base", "deep")
+
+
+def made(kind, table):
+    """A network with real norms and weights large enough that every part of it matters."""
+    torch.manual_seed(3)
+    network = build_network(kind, {"hidden": 16, "layers": 3, "aten_hidden": 8})
+    with torch.no_grad():
+        for value in network.parameters():
+            value.add_(0.05 * torch.randn_like(value))
+        network.problem_norm.fit(torch.from_numpy(table.problem))
+        network.config_norm.fit(torch.from_numpy(table.config[~table.is_aten]))
+        both = np.concatenate([table.problem, table.vendor], axis=1)
+        network.aten.norm.fit(torch.from_numpy(both))
+        network.aten.shift.fill_(-0.07)
+    return network.eval()
+
+
+def exported(network):
+    return NumpyNetwork(network.kind, {k: v.numpy() for k, v in network.state_dict().items()})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numpy_and_torch_agree_on_real_rows(kind, dataset, table, hardware):
+    network = made(kind, table)
+    expected = predict_times(network, table)
+    ours = exported(network)
+    for number in range(0, len(table.problem), 23):
+        rows = np.flatnonzero(table.group == number)
+        candidates = Candidates.of(dataset[int(row)].candidate for row in table.rows[rows])
+        problem = dataset.problem(int(table.rows[rows[0]]))
+        times = ours.predict_us(problem, candidates, hardware)
+        assert np.allclose(times, expected[rows], rtol=2e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_candidate_is_worth_the_same_in_any_company(kind, table, hardware):
+    problem = MMShape("mm", M=500, N=512, K=512)
+    space = candidate_space(problem, hardware)
+    ours = exported(made(kind, table))
+    whole = ours.predict_us(problem, space, hardware)
+    some = np.arange(0, len(space), 7)
+    assert np.allclose(ours.predict_us(problem, space.take(some), hardware), whole[some], rtol=1e-4)
+
+
+def test_what_is_kept_of_candidates_does_not_leak_into_another_problem(table, hardware):
+    first, second = MMShape("mm", M=512, N=512, K=512), MMShape("mm", M=4096, N=512, K=512)
+    other = MMShape("mm", M=512, N=512, K=512, dtype="float32")
+    space = candidate_space(first, hardware)
+    kept = exported(made("deep", table))
+    kept.predict_us(first, space, hardware)
+    for problem in (second, other):
+        fresh = exported(made("deep", table))
+        expected = fresh.predict_us(problem, space, hardware)
+        assert np.array_equal(kept.predict_us(problem, space, hardware), expected)
+
+
+def test_a_template_never_seen_comes_last(table, hardware):
+    problem = MMShape("mm", M=64, N=64, K=8192)
+    space = candidate_space(problem, hardware)
+    assert "decompose_k" in space.templates
+    times = exported(made("deep", table)).predict_us(problem, space, hardware)
+    unseen = space.is_template("decompose_k")
+    assert times[unseen].min() > times[~unseen].max()
+    alone = Candidates.of([Candidate("decompose_k", split_k=4)])
+    assert np.isfinite(exported(made("deep", table)).predict_us(problem, alone, hardware)).all()
+
+
+def test_missing_weights_are_named():
+    with pytest.raises(InvalidValueError, match=r"config_in\.weight"):
+        NumpyNetwork("deep", {})
+
+
+def test_a_thousand_candidates_take_about_a_millisecond(table, hardware):
+    """Loosely bounded: the machine may be busy. `docs/experiments.md` has the measured number."""
+    problem = MMShape("mm", M=512, N=4096, K=4096, transpose_b=True)
+    space = candidate_space(problem, hardware).take(np.arange(1000))
+    shape = {"hidden": 64, "layers": 2}
+    weights = build_network("deep", shape).state_dict()
+    ours = NumpyNetwork("deep", {name: value.numpy() for name, value in weights.items()})
+    ours.predict_us(problem, space, hardware)
+    taken = []
+    for _ in range(30):
+        begun = time.perf_counter()
+        ours.predict_us(problem, space, hardware)
+        taken.append(time.perf_counter() - begun)
+    assert min(taken) < 5e-3

@@ -1,0 +1,35 @@
+"""Parts that share no problem."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from torch_diode.model.split import held_out
+
+
+def test_parts_do_not_meet_and_have_their_share(table):
+    test = held_out(table.arrays, 0.3, seed=1)
+    check = held_out(table.arrays, 0.2, seed=1, skip=0.3)
+    assert not (test & check).any()
+    assert 0.2 < test.mean() < 0.4
+    assert 0.1 < check.mean() < 0.3
+
+
+def test_a_seed_always_gives_the_same_parts(table):
+    again = held_out(table.arrays, 0.3, seed=1)
+    assert np.array_equal(held_out(table.arrays, 0.3, seed=1), again)
+    assert not np.array_equal(held_out(table.arrays, 0.3, seed=2), again)
+
+
+def test_one_size_falls_on_one_side_in_every_dtype_and_layout(table):
+    p = table.arrays
+    test = held_out(p, 0.5)
+    sizes = np.stack([p.op, p.B, p.M, p.N, p.K], axis=1)
+    _, which = np.unique(sizes, axis=0, return_inverse=True)
+    for number in np.unique(which):
+        assert len(set(test[which.ravel() == number].tolist())) == 1
+
+
+def test_a_problem_keeps_its_side_whatever_stands_beside_it(table):
+    some = np.arange(0, len(table.problem), 3)
+    assert np.array_equal(held_out(table.arrays.take(some), 0.4), held_out(table.arrays, 0.4)[some])

@@ -1,0 +1,121 @@
+"""Training on a few real problems: it learns, repeats itself, and goes on where it stopped."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from torch_diode.model.batches import ProblemBatches
+from torch_diode.model.losses import listwise_loss, regression_loss
+from torch_diode.model.scoring import best_shift, evaluate, predict_times
+from torch_diode.model.training import TrainingOptions, split_table, train, write_history
+from torch_diode.types.errors import EmptySelectionError, FileFaultError
+
+SMALL = TrainingOptions(
+    shape={"hidden": 16, "layers": 1, "aten_hidden": 16},
+    epochs=4,
+    batch_problems=16,
+    evaluate_every=2,
+    aten_epochs=10,
+)
+
+
+@pytest.fixture(scope="module")
+def parts(table):
+    torch.set_num_threads(1)
+    return split_table(table, SMALL)
+
+
+@pytest.fixture(scope="module")
+def trained(parts):
+    return train(parts, SMALL)
+
+
+def test_parts_share_no_problem(parts):
+    groups = [set(part.group.tolist()) for part in (parts.train, parts.validation, parts.test)]
+    assert sum(map(len, groups)) == len(set.union(*groups))
+    assert all(groups)
+
+
+def test_a_few_epochs_beat_aten_alone_at_three(trained, parts):
+    found = evaluate(parts.test, predict_times(trained.network, parts.test))
+    assert found.model["all"][1].geomean < found.aten["all"][0].geomean
+
+
+def test_the_loss_falls(trained):
+    assert trained.history[-1]["loss"] < trained.history[0]["loss"]
+
+
+def test_a_seed_gives_the_same_weights_again(trained, parts):
+    again = train(parts, SMALL).network.state_dict()
+    for name, value in trained.network.state_dict().items():
+        assert torch.equal(value, again[name]), name
+
+
+def test_a_stopped_run_goes_on_to_the_same_end(trained, parts, tmp_path):
+    class Stop(Exception):
+        pass
+
+    def stop(row):
+        if row["epoch"] == 3:
+            raise Stop
+
+    state = tmp_path / "run.state"
+    with pytest.raises(Stop):
+        train(parts, SMALL, stop, state)
+    seen = []
+    resumed = train(parts, SMALL, lambda row: seen.append(row["epoch"]), state)
+    assert seen == [3, 4]
+    for name, value in trained.network.state_dict().items():
+        assert torch.equal(value, resumed.network.state_dict()[name]), name
+
+
+def test_the_state_of_another_run_is_refused(parts, tmp_path):
+    options = replace(SMALL, epochs=2, aten_epochs=1)
+    train(parts, options, state_path=tmp_path / "run.state")
+    with pytest.raises(FileFaultError, match="other options"):
+        train(parts, replace(options, seed=5), state_path=tmp_path / "run.state")
+
+
+def test_too_few_problems_are_refused(table):
+    with pytest.raises(EmptySelectionError, match="training"):
+        split_table(table.take(np.arange(len(table.problem)) < 1), SMALL)
+
+
+def test_history_is_a_csv(trained, tmp_path):
+    write_history(tmp_path / "h.csv", trained.history)
+    rows = list(csv.DictReader((tmp_path / "h.csv").open()))
+    assert [row["epoch"] for row in rows] == ["1", "2", "3", "4"]
+    assert rows[0]["regret@1"] == ""
+    assert float(rows[1]["regret@1"]) > 1
+
+
+def test_batches_hold_every_config_of_every_problem_once(table):
+    batches = ProblemBatches(table)
+    rows = [batch.rows for batch in batches.draw(7, np.random.default_rng(0))]
+    assert np.array_equal(np.sort(np.concatenate(rows)), np.flatnonzero(~table.is_aten))
+    for batch in batches.draw(7):
+        assert len(np.unique(table.group[batch.rows])) == len(batch)
+
+
+def test_the_truth_has_the_least_of_every_loss(table):
+    batch = next(ProblemBatches(table).draw(8))
+    wrong = batch.target + 0.3 * torch.randn_like(batch.target)
+    truth = batch.target
+    for loss in (
+        lambda predicted: regression_loss(predicted, batch, 0.25, 0.05),
+        lambda predicted: listwise_loss(predicted, batch, 0.08),
+    ):
+        assert loss(truth) < loss(wrong)
+    assert regression_loss(truth, batch, 0.25, 0.05) == 0
+    assert listwise_loss(truth, batch, 0.08).item() == pytest.approx(0, abs=1e-5)
+
+
+def test_the_shift_of_aten_is_found(table):
+    truth = table.target
+    biased = np.where(table.is_aten, truth + 0.10, truth)
+    assert best_shift(table, biased) == pytest.approx(-0.10, abs=0.03)

@@ -1,0 +1,144 @@
+"""`torch-diode create-validation`: a separate set, never sharing a problem with training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+
+from torch_diode.cli import collect_options as options
+from torch_diode.cli import drawing
+from torch_diode.cli.collect_shapeset import shapeset_problems
+from torch_diode.cli.drawing import Drawing, Size, size_of
+from torch_diode.cli.output import say
+from torch_diode.files.datasets import read_dataset, shards
+from torch_diode.files.faults import naming
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import DiodeError, EmptySelectionError
+from torch_diode.types.problem import MMShape
+
+_SIZES = ["op", "B", "M", "N", "K"]
+
+
+def create_validation(
+    context: typer.Context,
+    output: options.Output,
+    shapeset: Annotated[
+        Path | None, typer.Option(help="Shape set (JSON) to take problems from.")
+    ] = None,
+    exclude: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Dataset to share no problem with, may be given again; without it, all in the "
+            "output's directory."
+        ),
+    ] = None,
+    num_shapes: options.NumShapes = 100,
+    search_space: options.SearchSpace = "EXHAUSTIVE",
+    search_mode: options.SearchMode = "max-autotune",
+    log_normal: options.IsLogNormal = False,
+    log_normal_m_mean: options.MMean = options.LAW.m[0],
+    log_normal_m_std: options.MStd = options.LAW.m[1],
+    log_normal_n_mean: options.NMean = options.LAW.n[0],
+    log_normal_n_std: options.NStd = options.LAW.n[1],
+    log_normal_k_mean: options.KMean = options.LAW.k[0],
+    log_normal_k_std: options.KStd = options.LAW.k[1],
+    min_size: options.MinSize = None,
+    max_size: options.MaxSize = None,
+    power_of_two: options.PowerOfTwo = False,
+    no_rectangular: options.NoRectangular = False,
+    no_odd_sizes: options.NoOddSizes = False,
+    operations: options.Operations = None,
+    dtypes: options.Dtypes = None,
+    layouts: options.Layouts = None,
+    tf32: options.Tf32 = False,
+    method: options.Method = "sweep",
+    chunk_size: options.ChunkSize = None,
+    processes: options.Processes = 0,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Collect a validation set: drawn shapes, or a shape set's, that no training data has.
+
+    Example: torch-diode --seed 43 create-validation --output validation.parquet --num-shapes 50
+    """
+    from torch_diode.cli import collecting
+
+    how = collecting.How(
+        output, search_space, search_mode, method, chunk_size, processes, overwrite
+    )
+    if shapeset is not None:
+        given = shapeset_problems(shapeset, operations or [], dtypes or [])
+        run = collecting.Collecting.of("create-validation", context, how)
+        run.run(unshared(given, taken_sizes(exclude, run.file)), {})
+        return
+    wanted = Drawing(
+        num_shapes,
+        tuple(operations or drawing.OPERATIONS),
+        tuple(dtypes or drawing.default_dtypes(context.obj.device)),
+        tuple(layouts or ("nn",)),
+        log_normal,
+        (log_normal_m_mean, log_normal_m_std),
+        (log_normal_n_mean, log_normal_n_std),
+        (log_normal_k_mean, log_normal_k_std),
+        min_size,
+        max_size,
+        power_of_two,
+        no_rectangular,
+        no_odd_sizes,
+        tf32,
+    )
+    run = collecting.Collecting.of("create-validation", context, how)
+    taken = taken_sizes(exclude, run.file)
+    run.run(wanted.problems(run.hardware, run.seed, taken), wanted.options())
+
+
+def taken_sizes(exclude: Sequence[Path] | None, output: Path) -> set[Size]:
+    """The sizes that validation may not have: of the datasets named, or of the neighbours."""
+    if exclude:
+        return {size for path in exclude for size in sizes_in(read_dataset(path))}
+    taken: set[Size] = set()
+    for path in neighbours(output):
+        try:
+            sizes = sizes_in(read_dataset(path))
+        except DiodeError as fault:
+            # A shape set or a solution may lie there too; a damaged dataset should be seen.
+            say(f"not compared with {path.name}: {fault}")
+            continue
+        say(f"shares nothing with {path.name}: {len(sizes):,} sizes passed over")
+        taken |= sizes
+    return taken
+
+
+def neighbours(output: Path) -> list[Path]:
+    """The dataset files beside the output."""
+    with naming(output.parent):
+        try:
+            found = shards(output.parent)
+        except EmptySelectionError:
+            return []
+    return [path for path in found if path.name != output.name]
+
+
+def sizes_in(dataset: Dataset) -> set[Size]:
+    """The sizes a dataset has, each once."""
+    columns = dataset.table.select(_SIZES)
+    columns = columns.set_column(0, "op", columns.column("op").cast(pa.string()))
+    rows = columns.group_by(_SIZES).aggregate([]).to_pylist()
+    return {(row["op"], row["B"], row["M"], row["N"], row["K"]) for row in rows}
+
+
+def unshared(problems: Iterable[MMShape], taken: set[Size]) -> list[MMShape]:
+    """Those whose size is not taken; never none."""
+    everything = list(problems)
+    found = [problem for problem in everything if size_of(problem) not in taken]
+    if not found:
+        raise EmptySelectionError(
+            f"validation: got {len(everything)} problems, all of them in training data; expected "
+            "some that are not; choose another shape set or name what to --exclude"
+        )
+    if len(found) < len(everything):
+        say(f"{len(everything) - len(found):,} problems left out: training data has them")
+    return found

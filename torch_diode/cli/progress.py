@@ -1,0 +1,76 @@
+"""How far a collection is: a bar on a terminal, a line now and then where there is none."""
+
+from __future__ import annotations
+
+import time
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from torch_diode.cli.output import console, say
+from torch_diode.types.dataset import Dataset
+
+_SECONDS_A_LINE = 10.0
+
+
+class CollectionProgress:
+    """Problems done of all, timings a second, and when it will be over."""
+
+    def __init__(self, total: int, done: int) -> None:
+        self.total, self.done = total, done
+        self.timings = 0
+        self._before = done
+        self._start = self._said = time.monotonic()
+        self._bar: Progress | None = None
+        if console().is_terminal:
+            self._bar = Progress(
+                SpinnerColumn(),
+                TextColumn("Timing"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("problems, {task.fields[rate]:,.0f} timings/s, ETA"),
+                TimeRemainingColumn(),
+                console=console(),
+                transient=True,
+            )
+            self._task = self._bar.add_task("", total=total, completed=done, rate=0.0)
+
+    def __enter__(self) -> CollectionProgress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        if self.done > self._before:
+            self._say()
+
+    def tell(self, finished: Dataset) -> None:
+        """One more problem is done."""
+        self.done += 1
+        self.timings += len(finished)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self.done, rate=self.rate)
+        elif time.monotonic() - self._said >= _SECONDS_A_LINE:
+            self._say()
+
+    @property
+    def rate(self) -> float:
+        """Timings a second since the start, compiling included."""
+        return self.timings / max(time.monotonic() - self._start, 1e-9)
+
+    def _say(self) -> None:
+        self._said = time.monotonic()
+        spent = self._said - self._start
+        left = (self.total - self.done) * spent / max(self.done - self._before, 1)
+        say(
+            f"{self.done:,} of {self.total:,} problems, {self.timings:,} timings in "
+            f"{spent:,.0f} s, {self.rate:,.0f}/s, {left:,.0f} s to go"
+        )

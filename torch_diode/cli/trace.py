@@ -1,0 +1,76 @@
+"""`torch-diode trace`: run a program and keep the matmul problems it compiles."""
+
+from __future__ import annotations
+
+import contextlib
+import runpy
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from torch_diode.cli.convert import refuse_existing
+from torch_diode.cli.output import say
+from torch_diode.files.faults import existing
+from torch_diode.files.shape_sets import write_shapes
+from torch_diode.types.errors import EmptySelectionError, FileFaultError
+
+
+def trace(
+    context: typer.Context,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Shape set to write (.json).")],
+    script: Annotated[Path, typer.Argument(help="Python program to run.")],
+    overwrite: Annotated[bool, typer.Option(help="Replace the output if it exists.")] = False,
+) -> None:
+    """Run a program, and write the matmul problems of its compiled graphs, with counts.
+
+    What follows the program's name are its own arguments.
+
+    Example: torch-diode trace --output shapes.json train.py --steps 1
+    """
+    from torch_diode.integration.trace import tracing
+
+    if output.suffix != ".json":
+        raise FileFaultError(f"{output}: got the ending {output.suffix!r}; expected .json")
+    refuse_existing(output, overwrite)
+    existing(script)
+    with tracing() as found:
+        code = _run(script, context.args)
+    if not found.counts:
+        raise EmptySelectionError(
+            f"{script}: got no matmul in what it compiled; expected at least one; does it call "
+            "torch.compile?"
+        )
+    write_shapes(found.shapes(script.name), output)
+    say(f"{output}: {len(found.counts):,} problems, met {found.counts.total():,} times")
+    if found.left_out:
+        say(f"{found.left_out.total():,} matmuls left out: {', '.join(found.left_out)}")
+    if code:
+        raise typer.Exit(code)
+
+
+def _run(script: Path, arguments: Sequence[str]) -> int:
+    """The program, run as `python script arguments` would; its exit code."""
+    with _as_main(script, arguments):
+        try:
+            runpy.run_path(str(script), run_name="__main__")
+        except SystemExit as stop:
+            if stop.code is None or isinstance(stop.code, int):
+                return stop.code or 0
+            sys.stderr.write(f"{stop.code}\n")
+            return 1
+    return 0
+
+
+@contextlib.contextmanager
+def _as_main(script: Path, arguments: Sequence[str]) -> Iterator[None]:
+    """`sys.argv` and the first place imports are looked for, as the program expects them."""
+    before, path = sys.argv, list(sys.path)
+    sys.argv = [str(script), *arguments]
+    sys.path.insert(0, str(script.resolve().parent))
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = before, path

@@ -1,0 +1,89 @@
+"""Timing on the CPU: the vendor's kernel alone, by the wall clock.
+
+What it measures is of use to nobody who chooses kernels, since there is one candidate. It lets
+everything else of a collection run, and be tested, where there is no GPU.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from torch_diode.collection.campaign import Group
+from torch_diode.collection.kernel_source import SourceKey, TemplateSource
+from torch_diode.collection.kernels import KernelInfeasibleError, KernelLibrary
+from torch_diode.collection.launching import Launcher
+from torch_diode.collection.store import TimingStore
+from torch_diode.collection.sweep import Sweep
+from torch_diode.collection.timer import Launch, Timer
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import MissingPartError
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+
+_FLUSH_BYTES = 32 << 20
+
+
+class CpuTimer(Timer):
+    """The rounds of the GPU's timer, each sample between two looks at the clock.
+
+    A call on the CPU is back when the work is done: no queue can run dry, no sample is thrown
+    away.
+    """
+
+    def __init__(self, seed: int = 0, flush_bytes: int = _FLUSH_BYTES) -> None:
+        super().__init__(torch.device("cpu"), flush_bytes, seed)
+
+    def __post_init__(self) -> None:
+        self._flush = torch.empty(self.flush_bytes // 4, dtype=torch.int32)
+        self._random = random.Random(self.seed)
+
+    def _sample(self, launches: Sequence[Launch]) -> tuple[list[float], list[bool]]:
+        times = []
+        for launch in launches:
+            self._flush.zero_()
+            start = time.perf_counter_ns()
+            launch()
+            # A clock that stands still for a whole call would make a time of zero.
+            times.append(max(time.perf_counter_ns() - start, 1) / 1000)
+        return times, [True] * len(times)
+
+
+def cpu_library() -> KernelLibrary:
+    """A library without kernels: Triton's templates do not run on the CPU."""
+
+    def provider(key: SourceKey) -> TemplateSource:
+        raise KernelInfeasibleError(f"{key.template}: got the CPU; expected a GPU; time aten only")
+
+    return KernelLibrary(provider, num_sms=0)
+
+
+def time_on_cpu(
+    groups: Sequence[Group],
+    hardware: Hardware,
+    releases: Mapping[str, str],
+    store: TimingStore,
+    seed: int = 0,
+) -> None:
+    """Time groups one after the other, as a campaign does on a GPU."""
+    sweep = Sweep(hardware.name, Launcher(cpu_library()), CpuTimer(seed), releases, seed=seed)
+    try:
+        for group in groups:
+            for problem, candidates in group.tasks:
+                store.append(_timed(sweep, problem, candidates))
+    finally:
+        store.flush()
+
+
+def _timed(sweep: Sweep, problem: MMShape, candidates: Candidates) -> Dataset:
+    try:
+        return sweep.time(problem, candidates)
+    except RuntimeError as fault:
+        # What ATen says where its library has no kernel for a dtype on this CPU.
+        raise MissingPartError(
+            f"{problem}: this CPU does not run it ({fault}); choose another with --dtypes"
+        ) from fault

@@ -1,0 +1,59 @@
+"""What is learned: features, networks, training, evaluation, model files and their registry.
+
+Names are loaded when they are asked for: a compile that asks a model needs neither the training
+nor torch's modules.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch_diode.model.checkpoint import ModelPointer, load_model, save_model
+    from torch_diode.model.feature_table import FeatureTable, feature_table
+    from torch_diode.model.features import FEATURE_NAMES, FEATURES_VERSION
+    from torch_diode.model.networks import DeepMatmulTimingModel, MatmulTimingModel
+    from torch_diode.model.registry import ModelRegistry
+    from torch_diode.model.training import TrainingOptions, train
+    from torch_diode.model.wrapper import ModelWrapper
+
+__all__ = [
+    "FEATURES_VERSION",
+    "FEATURE_NAMES",
+    "DeepMatmulTimingModel",
+    "FeatureTable",
+    "MatmulTimingModel",
+    "ModelPointer",
+    "ModelRegistry",
+    "ModelWrapper",
+    "TrainingOptions",
+    "feature_table",
+    "load_model",
+    "save_model",
+    "train",
+]
+
+_MODULES = {
+    "DeepMatmulTimingModel": "networks",
+    "FEATURES_VERSION": "features",
+    "FEATURE_NAMES": "features",
+    "FeatureTable": "feature_table",
+    "MatmulTimingModel": "networks",
+    "ModelPointer": "checkpoint",
+    "ModelRegistry": "registry",
+    "ModelWrapper": "wrapper",
+    "TrainingOptions": "training",
+    "feature_table": "feature_table",
+    "load_model": "checkpoint",
+    "save_model": "checkpoint",
+    "train": "training",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

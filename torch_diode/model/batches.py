@@ -1,0 +1,96 @@
+"""Batches of whole problems: a ranking loss needs all candidates of a problem together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torch_diode.model.feature_table import FeatureTable
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some problems and all their configs; `group` says which problem a config is of."""
+
+    problem: Tensor
+    config: Tensor
+    group: Tensor
+    target: Tensor
+    log_regret: Tensor
+    """log(time / best time of the problem), ATen counted."""
+    rows: Ids
+    """Where the configs stand in the table."""
+
+    def __len__(self) -> int:
+        return len(self.problem)
+
+
+class ProblemBatches:
+    """The configs of a table's problems, sorted by problem, ready to be drawn from.
+
+    `far` and `far_share` thin out the hopeless: of the configs that take more than `far` times the
+    best, only a share is kept. They are most of the rows and teach little.
+    """
+
+    def __init__(
+        self,
+        table: FeatureTable,
+        far: float = np.inf,
+        far_share: float = 1.0,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        regret = log_regrets(table)
+        keep = ~table.is_aten
+        if np.isfinite(far):
+            drawn = np.random.default_rng(seed).random(len(keep)) < far_share
+            keep &= (regret < np.log(far)) | drawn
+        rows = np.flatnonzero(keep)
+        self.rows: Ids = rows[np.argsort(table.group[rows], kind="stable")]
+        group = table.group[self.rows]
+        heads = np.r_[True, group[1:] != group[:-1]] if len(group) else np.zeros(0, bool)
+        self.starts: Ids = np.r_[np.flatnonzero(heads), len(group)].astype(np.int64)
+        self.problems: Ids = group[self.starts[:-1]] if len(group) else group
+        self._problem = torch.from_numpy(table.problem).to(device)
+        self._config = torch.from_numpy(table.config[self.rows]).to(device)
+        self._target = torch.from_numpy(table.target[self.rows]).to(device)
+        self._regret = torch.from_numpy(regret[self.rows].astype(np.float32)).to(device)
+        self.device = device
+
+    def __len__(self) -> int:
+        return len(self.problems)
+
+    def draw(self, size: int, rng: np.random.Generator | None = None) -> Iterator[Batch]:
+        """All problems once, `size` at a time, in a random order if there is one to draw from."""
+        order = rng.permutation(len(self)) if rng is not None else np.arange(len(self))
+        for start in range(0, len(order), size):
+            yield self._batch(order[start : start + size])
+
+    def _batch(self, chosen: Ids) -> Batch:
+        counts = self.starts[chosen + 1] - self.starts[chosen]
+        before = np.cumsum(counts) - counts
+        rows = np.repeat(self.starts[chosen] - before, counts) + np.arange(counts.sum())
+        index = torch.from_numpy(rows).to(self.device)
+        group = np.repeat(np.arange(len(chosen)), counts)
+        return Batch(
+            self._problem[torch.from_numpy(self.problems[chosen]).to(self.device)],
+            self._config[index],
+            torch.from_numpy(group).to(self.device),
+            self._target[index],
+            self._regret[index],
+            self.rows[rows],
+        )
+
+
+def log_regrets(table: FeatureTable) -> npt.NDArray[np.float64]:
+    """For each row log(time / best time of its problem)."""
+    best = np.full(len(table.problem), np.inf)
+    np.minimum.at(best, table.group, table.time_us)
+    return np.asarray(np.log(table.time_us / best[table.group]))

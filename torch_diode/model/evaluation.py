@@ -1,0 +1,178 @@
+"""How good a model is: regret@k, and the error of its times.
+
+Regret@k is the best time among the k candidates a model ranks first, over the best time of all, as
+a geometric mean over problems. It is what a user feels; the error of the times only explains it.
+All of it works on arrays: for each row its problem, its measured time and its predicted time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_diode.model.problem_arrays import PRECISIONS, ProblemArrays
+from torch_diode.types.problem import OPS
+
+KS = (1, 3, 5, 10, 20)
+
+Ids = npt.NDArray[np.int64]
+Times = npt.NDArray[np.floating]
+Mask = npt.NDArray[np.bool_]
+
+_MEDIAN_ERROR = 1.2533
+_HALF_RANGE = 0.6745
+"""The standard error of a median over the samples' deviation, and half the interquartile range
+over that deviation, both of normal samples."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """Regret at one k over some problems."""
+
+    k: int
+    problems: int
+    geomean: float
+    p95: float
+    p99: float
+    max: float
+
+    def to_dict(self) -> dict[str, float]:
+        """As JSON holds it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class TimeError:
+    """How far predicted times are off, in log space: `factor` 1.1 says "by a tenth"."""
+
+    rows: int
+    rmse: float
+    factor: float
+    median: float
+
+
+def regrets(group: Ids, measured: Times, predicted: Times, k: int = 1) -> dict[int, float]:
+    """Each problem's regret@k, by problem number."""
+    numbers, values = regret_arrays(group, measured, predicted, (k,))
+    return dict(zip(numbers.tolist(), values[:, 0].tolist(), strict=True))
+
+
+def regret_arrays(
+    group: Ids, measured: Times, predicted: Times, ks: Sequence[int] = KS
+) -> tuple[Ids, npt.NDArray[np.float64]]:
+    """The problems met, and a row of regrets for each, one column a k.
+
+    Rows of equal predicted time keep their order, so a predictor that knows nothing is not
+    flattered by a lucky tie.
+    """
+    order = np.lexsort((predicted, group))
+    ids = group[order]
+    times = np.asarray(measured, np.float64)[order]
+    starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]]) if len(ids) else ids
+    sizes = np.diff(np.r_[starts, len(ids)])
+    rank = np.arange(len(ids)) - np.repeat(starts, sizes)
+    best = np.minimum.reduceat(times, starts) if len(ids) else times
+    columns = [
+        np.minimum.reduceat(np.where(rank < k, times, np.inf), starts) / best
+        for k in ks
+        if len(ids)
+    ]
+    return ids[starts], np.stack(columns, axis=1) if columns else np.zeros((0, len(ks)))
+
+
+def scores(values: npt.NDArray[np.float64], ks: Sequence[int] = KS) -> list[Score]:
+    """The summary of `regret_arrays`, one entry a k; empty for no problems."""
+    if not len(values):
+        return []
+    result = []
+    for column, k in zip(values.T, ks, strict=True):
+        p95, p99 = (float(np.percentile(column, q)) for q in (95, 99))
+        geomean = float(np.exp(np.log(column).mean()))
+        result.append(Score(k, len(column), geomean, p95, p99, float(column.max())))
+    return result
+
+
+def sliced_scores(
+    values: npt.NDArray[np.float64], slices: Mapping[str, Mask], ks: Sequence[int] = KS
+) -> dict[str, list[Score]]:
+    """The summary of each slice that has any problem; `all` comes first."""
+    found = {"all": scores(values, ks)}
+    found |= {name: scores(values[mask], ks) for name, mask in slices.items() if mask.any()}
+    return found
+
+
+def problem_slices(problems: ProblemArrays, roofline_us: Times) -> dict[str, Mask]:
+    """The slices a model has to answer for: op, precision, layout, size class, and
+    whether rows start on 16 bytes."""
+    p = problems
+    slices: dict[str, Mask] = {}
+    for number, op in enumerate(OPS):
+        slices[f"op={op}"] = p.op == number
+    for number, name in enumerate(PRECISIONS):
+        slices[f"precision={name}"] = p.precision == number
+    for o, op in enumerate(OPS):
+        for n, name in enumerate(PRECISIONS):
+            slices[f"op={op},precision={name}"] = (p.op == o) & (p.precision == n)
+    for a in (0, 1):
+        for b in (0, 1):
+            layout = "nt"[a] + "nt"[b]
+            slices[f"layout={layout}"] = (p.transpose_a == a) & (p.transpose_b == b)
+    edges = (0.0, 4.0, 8.0, 30.0, np.inf)
+    names = ("tiny", "small", "medium", "large")
+    for name, low, high in zip(names, edges[:-1], edges[1:], strict=True):
+        slices[f"size={name}"] = np.asarray((roofline_us >= low) & (roofline_us < high))
+    inner_a = np.where(p.transpose_a > 0, p.low_bits[:, 0], p.low_bits[:, 2])
+    inner_b = np.where(p.transpose_b > 0, p.low_bits[:, 2], p.low_bits[:, 1])
+    aligned = np.minimum(inner_a, inner_b) * p.item >= 16
+    slices["rows=aligned"] = aligned
+    slices["rows=unaligned"] = ~aligned
+    return slices
+
+
+def time_error(measured: Times, predicted: Times) -> TimeError:
+    """Root mean square and median of the error of log times."""
+    error = np.log(np.asarray(predicted, np.float64) / np.asarray(measured, np.float64))
+    rmse = float(np.sqrt(np.square(error).mean()))
+    return TimeError(len(error), rmse, float(np.exp(rmse)), float(np.exp(np.median(np.abs(error)))))
+
+
+def standard_errors(
+    spread: Times, repeats: npt.NDArray[np.integer], measured: Times
+) -> npt.NDArray[np.float64]:
+    """How uncertain each measured time is, as a fraction, from its samples' half interquartile
+    range. Where there was one sample, the median spread of times of that order stands in."""
+    half = np.asarray(spread, np.float64).copy()
+    bins = np.clip(np.log2(np.maximum(measured, 1e-3)).astype(int), 0, 20)
+    repeats = np.maximum(repeats, 1)
+    known = np.isfinite(half) & (repeats >= 3)
+    overall = float(np.median(half[known])) if known.any() else 0.0
+    for number in np.unique(bins):
+        here = bins == number
+        typical = float(np.median(half[here & known])) if (here & known).any() else overall
+        half[here & ~known] = typical
+    return np.asarray(_MEDIAN_ERROR * half / _HALF_RANGE / np.sqrt(repeats))
+
+
+def noise_floor(
+    group: Ids,
+    measured: Times,
+    errors: Times,
+    ks: Sequence[int] = KS,
+    draws: int = 8,
+    seed: int = 0,
+) -> list[float]:
+    """The regret@k that perfect knowledge would be charged with, by noise alone.
+
+    Measured times are taken for the truth and measured once more, each with its own standard
+    error; who ranks by the truth is scored on the second measurement. A model near this floor
+    cannot be told from a perfect one by such data.
+    """
+    rng = np.random.default_rng(seed)
+    total = np.zeros(len(ks))
+    for _ in range(draws):
+        again = measured * np.exp(errors * rng.standard_normal(len(measured)))
+        total += np.log(regret_arrays(group, again, measured, ks)[1]).mean(axis=0)
+    return [float(value) for value in np.exp(total / draws)]

@@ -1,0 +1,130 @@
+"""A whole dataset as features: what training and evaluation work on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_diode.model.features import (
+    CONFIG_NAMES,
+    JOINT_NAMES,
+    TEMPLATES,
+    ConfigArrays,
+    config_arrays,
+    joint_features,
+    problem_features,
+    roofline_us,
+    vendor_features,
+)
+from torch_diode.model.problem_arrays import Floats, ProblemArrays
+from torch_diode.types.candidate import ATEN
+from torch_diode.types.candidates import NUMBER_FIELDS, Candidates
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import EmptySelectionError
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+
+_CHUNK = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureTable:
+    """Features and targets of a dataset's usable rows: those with a time, of ATen or of a
+    template the features can tell apart. Problems stand in their own arrays, not once a row."""
+
+    problem: Floats
+    """Problem and vendor features, one row a problem."""
+    vendor: Floats
+    roofline: Floats
+    arrays: ProblemArrays
+    group: npt.NDArray[np.int64]
+    """For each row its problem."""
+    rows: npt.NDArray[np.int64]
+    """For each row where it stands in the dataset."""
+    config: Floats
+    """Config and joint features, one row a timing; zero for ATen."""
+    is_aten: npt.NDArray[np.bool_]
+    time_us: Floats
+
+    @property
+    def target(self) -> Floats:
+        """What a model learns: log(time / roofline)."""
+        return np.asarray(np.log(self.time_us / self.roofline[self.group]), np.float32)
+
+    def take(self, problems: npt.NDArray[np.bool_]) -> FeatureTable:
+        """The rows of these problems. Problems keep their numbers and their arrays."""
+        keep = problems[self.group]
+        names = ("group", "rows", "config", "is_aten", "time_us")
+        return replace(self, **{name: getattr(self, name)[keep] for name in names})
+
+
+def feature_table(dataset: Dataset, hardware: Hardware) -> FeatureTable:
+    """Features of a dataset, by the same code that serves a compile."""
+    arrays = ProblemArrays.of_dataset(dataset)
+    time = dataset.values("time_us")
+    template, names = dataset.codes("template")
+    known = [number for number, name in enumerate(names) if name in (ATEN, *TEMPLATES)]
+    rows = np.flatnonzero(np.isfinite(time) & (time > 0) & np.isin(template, known))
+    if not len(rows):
+        raise EmptySelectionError(
+            "dataset: got no timing of ATen or a known template; expected some; collect again"
+        )
+    group = dataset.problems.ids[rows]
+    aten = [number for number, name in enumerate(names) if name == ATEN]
+    return FeatureTable(
+        problem=problem_features(arrays, hardware),
+        vendor=vendor_features(arrays, hardware),
+        roofline=roofline_us(arrays, hardware),
+        arrays=arrays,
+        group=group,
+        rows=rows,
+        config=_row_features(dataset, rows, arrays, hardware),
+        is_aten=np.isin(template[rows], aten),
+        time_us=time[rows].astype(np.float32),
+    )
+
+
+def _row_features(
+    dataset: Dataset,
+    rows: npt.NDArray[np.int64],
+    arrays: ProblemArrays,
+    hardware: Hardware,
+) -> Floats:
+    """Rows of one kind of problem together, since resources depend on the kind."""
+    out = np.zeros((len(rows), len(CONFIG_NAMES) + len(JOINT_NAMES)), np.float32)
+    problem = dataset.problems.ids[rows]
+    kinds, of_problem = _kinds(dataset)
+    fields = {name: dataset.values(name)[rows].astype(np.int32) for name in NUMBER_FIELDS}
+    template, names = dataset.codes("template")
+    everything = Candidates(tuple(names), template[rows].astype(np.int32), fields)
+    kind_of_row = of_problem[problem]
+    has_config = fields["block_m"] > 0
+    for number, kind in enumerate(kinds):
+        members = np.flatnonzero((kind_of_row == number) & has_config)
+        for start in range(0, len(members), _CHUNK):
+            part = members[start : start + _CHUNK]
+            configs = config_arrays(everything.take(part), kind, hardware)
+            out[part] = _both(arrays.take(problem[part]), configs, hardware)
+    return out
+
+
+def _both(problems: ProblemArrays, configs: ConfigArrays, hardware: Hardware) -> Floats:
+    return np.concatenate([configs.features, joint_features(problems, configs, hardware)], axis=1)
+
+
+def _kinds(dataset: Dataset) -> tuple[list[MMShape], npt.NDArray[np.int64]]:
+    """The distinct kinds of problem, and each problem's."""
+    seen: dict[MMShape, int] = {}
+    numbers = np.empty(len(dataset.problems), np.int64)
+    names = ("op", "dtype", "out_dtype", "bias")
+    texts = {name: dataset.codes(name) for name in names}
+    flags = {name: dataset.values(name) for name in ("transpose_a", "transpose_b", "tf32")}
+    for number, row in enumerate(dataset.problems.first.tolist()):
+        text = {name: words[codes[row]] for name, (codes, words) in texts.items()}
+        flag: dict[str, Any] = {name: bool(values[row]) for name, values in flags.items()}
+        kind = MMShape(M=1, N=1, K=1, **text, **flag)
+        numbers[number] = seen.setdefault(kind, len(seen))
+    return list(seen), numbers

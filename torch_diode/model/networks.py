@@ -1,0 +1,180 @@
+"""The networks: log(time / roofline) of Triton configs and of ATen.
+
+A ranking asks about one problem and a thousand candidates, so a network is built of a part that
+sees the problem alone, may be as wide as it likes and runs once, and a part that runs for every
+candidate and has to be narrow. ATen has a head of its own: its time has nothing to do with configs
+and jumps where the library changes kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from torch_diode.model.features import CONFIG_NAMES, JOINT_NAMES, PROBLEM_NAMES, VENDOR_NAMES
+from torch_diode.types.errors import InvalidValueError
+
+PROBLEM_WIDTH = len(PROBLEM_NAMES)
+VENDOR_WIDTH = len(VENDOR_NAMES)
+CONFIG_WIDTH = len(CONFIG_NAMES) + len(JOINT_NAMES)
+
+
+class Standardise(nn.Module):
+    """Features to mean 0 and deviation 1, as they were in training."""
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(width))
+        self.register_buffer("scale", torch.ones(width))
+
+    def fit(self, features: Tensor) -> None:
+        """Take mean and deviation from these; a constant column becomes zero."""
+        self.mean.copy_(features.mean(0))
+        deviation = features.std(0)
+        self.scale.copy_(torch.where(deviation > 1e-4, 1 / deviation.clamp(min=1e-4), 0.0))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Clipped, so that a problem far outside the training range does not run away."""
+        return ((features - self.mean) * self.scale).clamp(-6, 6)
+
+
+class AtenHead(nn.Module):
+    """Several small networks on problem and vendor features; their mean is the prediction, and
+    their disagreement a hint of how sure it is.
+
+    `shift` is set after training: the best of a thousand predicted configs looks better than it is
+    (the luckiest error wins), the one prediction of ATen does not, and the shift makes the two
+    comparable.
+    """
+
+    shift: Tensor
+
+    def __init__(self, hidden: int = 64, members: int = 6) -> None:
+        super().__init__()
+        self.norm = Standardise(PROBLEM_WIDTH + VENDOR_WIDTH)
+        self.register_buffer("shift", torch.zeros(1))
+        width = PROBLEM_WIDTH + VENDOR_WIDTH
+        sizes = ((width, hidden), (hidden, hidden), (hidden, 1))
+        self.weights = nn.ParameterList(
+            [nn.Parameter(torch.randn(members, i, o) * (2 / i) ** 0.5) for i, o in sizes]
+        )
+        self.biases = nn.ParameterList([nn.Parameter(torch.zeros(members, 1, o)) for _, o in sizes])
+
+    def members(self, problem: Tensor, vendor: Tensor, dropout: float = 0.0) -> Tensor:
+        """Each network's own prediction: members by problems."""
+        x = self.norm(torch.cat([problem, vendor], dim=1)).expand(len(self.weights[0]), -1, -1)
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = torch.relu(torch.baddbmm(bias, x, weight))
+            x = nn.functional.dropout(x, dropout, self.training)
+        return torch.baddbmm(self.biases[-1], x, self.weights[-1]).squeeze(2)
+
+    def forward(self, problem: Tensor, vendor: Tensor) -> Tensor:
+        """log(time / roofline) of ATen, one a problem."""
+        return self.members(problem, vendor).mean(0) + self.shift
+
+
+class MatmulTimingModel(nn.Module):
+    """The plain one: a feed-forward network on problem, config and joint features.
+
+    The first layer's share of the problem is computed once a problem and added to each of its
+    candidates, which is the same as feeding both in together.
+    """
+
+    kind = "base"
+
+    def __init__(self, hidden: int = 96, layers: int = 2, aten_hidden: int = 64) -> None:
+        super().__init__()
+        self.shape = {"hidden": hidden, "layers": layers, "aten_hidden": aten_hidden}
+        self.problem_norm = Standardise(PROBLEM_WIDTH)
+        self.config_norm = Standardise(CONFIG_WIDTH)
+        self.problem_in = nn.Linear(PROBLEM_WIDTH, hidden)
+        self.config_in = nn.Linear(CONFIG_WIDTH, hidden, bias=False)
+        self.hidden = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(layers - 1))
+        self.out = nn.Linear(hidden, 1)
+        self.aten = AtenHead(aten_hidden)
+
+    def forward(self, problem: Tensor, config: Tensor, group: Tensor) -> Tensor:
+        """log(time / roofline) of each config; `group` says which row of `problem` is its."""
+        x = self.config_in(self.config_norm(config))
+        x = torch.relu(x + self.problem_in(self.problem_norm(problem))[group])
+        for layer in self.hidden:
+            x = torch.relu(layer(x))
+        result: Tensor = self.out(x).squeeze(1)
+        return result
+
+
+class DeepMatmulTimingModel(nn.Module):
+    """The deep one: a wide network reads the problem and sets, for each residual block that the
+    candidates run through, a scale and a shift of every hidden unit; so each problem has a network
+    of its own, at the cost of a narrow one."""
+
+    kind = "deep"
+
+    def __init__(
+        self, hidden: int = 64, layers: int = 2, aten_hidden: int = 64, encoder: int = 128
+    ) -> None:
+        super().__init__()
+        self.shape = {
+            "hidden": hidden,
+            "layers": layers,
+            "aten_hidden": aten_hidden,
+            "encoder": encoder,
+        }
+        self.problem_norm = Standardise(PROBLEM_WIDTH)
+        self.config_norm = Standardise(CONFIG_WIDTH)
+        self.encoder = nn.ModuleList(
+            [nn.Linear(PROBLEM_WIDTH, encoder), nn.Linear(encoder, encoder)]
+        )
+        self.setters = nn.ModuleList(nn.Linear(encoder, 2 * hidden) for _ in range(layers + 1))
+        self.config_in = nn.Linear(CONFIG_WIDTH, hidden, bias=False)
+        self.first = nn.ModuleList(nn.Linear(hidden, hidden, bias=False) for _ in range(layers))
+        self.second = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(layers))
+        self.out = nn.Linear(hidden, 1)
+        self.problem_out = nn.Linear(encoder, hidden + 1)
+        self.aten = AtenHead(aten_hidden)
+        for setter in (*self.setters, self.problem_out):
+            nn.init.normal_(setter.weight, std=0.02)
+            nn.init.zeros_(setter.bias)
+        for name, weight in self.second.named_parameters():
+            if name.endswith("weight"):
+                nn.init.normal_(weight, std=0.01)
+
+    def forward(self, problem: Tensor, config: Tensor, group: Tensor) -> Tensor:
+        """log(time / roofline) of each config; `group` says which row of `problem` is its."""
+        code = self.problem_norm(problem)
+        for layer in self.encoder:
+            code = torch.relu(layer(code))
+        x = self.config_in(self.config_norm(config))
+        x = torch.relu(self._set(0, x, code, group))
+        for number, (first, second) in enumerate(zip(self.first, self.second, strict=True), 1):
+            x = x + second(torch.relu(self._set(number, first(x), code, group)))
+        ends = self.problem_out(code)
+        weights = self.out.weight[0] + ends[:, :-1]
+        result: Tensor = (x * weights[group]).sum(1) + self.out.bias + ends[:, -1][group]
+        return result
+
+    def _set(self, number: int, x: Tensor, code: Tensor, group: Tensor) -> Tensor:
+        scale, shift = self.setters[number](code).chunk(2, dim=1)
+        result: Tensor = x * (1 + scale)[group] + shift[group]
+        return result
+
+
+TimingNetwork = MatmulTimingModel | DeepMatmulTimingModel
+NETWORKS: dict[str, type[MatmulTimingModel] | type[DeepMatmulTimingModel]] = {
+    network.kind: network for network in (MatmulTimingModel, DeepMatmulTimingModel)
+}
+
+
+def build_network(kind: str, shape: Mapping[str, Any] | None = None) -> TimingNetwork:
+    """A fresh network of a kind, `base` or `deep`."""
+    if kind not in NETWORKS:
+        raise InvalidValueError(
+            f"model type: got {kind!r:.40}; expected one of {', '.join(NETWORKS)}"
+        )
+    return NETWORKS[kind](**(shape or {}))

@@ -1,0 +1,42 @@
+"""Splitting by problem, never by row.
+
+Rows of one problem share nearly everything, so a split by row would test on what was learnt. The
+hash takes op and sizes only: a problem that comes in several dtypes or layouts falls on one side
+with all of them, because their times follow from each other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_diode.model.problem_arrays import ProblemArrays
+from torch_diode.types.checks import fraction
+
+_SPAN = np.uint64(1 << 32)
+
+
+def held_out(
+    problems: ProblemArrays, share: float, seed: int = 0, skip: float = 0.0
+) -> npt.NDArray[np.bool_]:
+    """Which problems to keep from training: about `share` of them, the same for the same seed.
+
+    `skip` leaves out that share first, so that several sets of one seed never meet: validation is
+    `held_out(p, 0.1, seed, skip=0.15)` beside a test of `held_out(p, 0.15, seed)`.
+    """
+    fraction("split", "share", share, expected="0 to 1")
+    place = _places(problems, seed)
+    return np.asarray((place >= skip) & (place < skip + share))
+
+
+def _places(problems: ProblemArrays, seed: int) -> npt.NDArray[np.float64]:
+    """A number from 0 to 1 for each problem, from op and sizes alone (splitmix64)."""
+    words = np.full(len(problems), seed, np.uint64)
+    for values in (problems.op, problems.B, problems.M, problems.N, problems.K):
+        words = words * np.uint64(0x9E3779B97F4A7C15) ^ values.astype(np.uint64)
+        words ^= words >> np.uint64(30)
+        words *= np.uint64(0xBF58476D1CE4E5B9)
+        words ^= words >> np.uint64(27)
+        words *= np.uint64(0x94D049BB133111EB)
+        words ^= words >> np.uint64(31)
+    return np.asarray((words % _SPAN) / float(_SPAN))

@@ -1,0 +1,98 @@
+"""A loaded model as a heuristic asks it: times, the limits of what it knows, a fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_diode.model.inference import NumpyNetwork
+from torch_diode.model.metadata import ModelMetadata
+from torch_diode.model.problem_arrays import Floats
+from torch_diode.types.candidate import ATEN
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.errors import HardwareMismatchError
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+
+_BEYOND = 4.0
+"""How many times the greatest size met in training a problem may have."""
+_UNKNOWN_ERROR = 0.5
+
+
+class ModelWrapper:
+    """Fits `heuristics.model.TimingModel`: `ModelHeuristic(wrapper)` is a heuristic."""
+
+    def __init__(self, metadata: ModelMetadata, arrays: Mapping[str, Floats]) -> None:
+        self.metadata = metadata
+        self._network = NumpyNetwork(metadata.kind, arrays)
+        self._fingerprint = _fingerprint(metadata, arrays)
+        self._covers = frozenset(metadata.covers)
+
+    def predict_us(
+        self, problem: MMShape, candidates: Candidates, hardware: Hardware
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Microseconds for every candidate, and the model's typical error for each."""
+        times = self._network.predict_us(problem, candidates, hardware)
+        sigma = np.full(len(candidates), self.metadata.sigma.get("configs", _UNKNOWN_ERROR))
+        sigma[candidates.is_template(ATEN)] = self.metadata.sigma.get("aten", _UNKNOWN_ERROR)
+        return times, sigma
+
+    def supports(self, problem: MMShape, hardware: Hardware) -> str | None:
+        """None where the model may be asked; otherwise why not."""
+        if hardware.arch != self.metadata.arch:
+            return (
+                f"the model is of {self.metadata.arch} ({self.metadata.hardware}), "
+                f"{hardware.name} is {hardware.arch or 'of no known architecture'}"
+            )
+        precision = "tf32" if problem.tf32 else problem.dtype
+        if f"{problem.op}/{precision}" not in self._covers or problem.out_dtype != problem.dtype:
+            return f"the model was not trained on {problem.op} in {precision}"
+        for name in ("M", "N", "K", "B", "flops"):
+            most = self.metadata.ranges.get(name, [0.0, np.inf])[1] * _BEYOND
+            if getattr(problem, name) > most:
+                return (
+                    f"{name} {getattr(problem, name)} is far beyond the "
+                    f"{self.metadata.ranges[name][1]:.0f} the model was trained up to"
+                )
+        return None
+
+    def require(self, hardware: Hardware) -> None:
+        """Raise where the model is of another chip family: its kernels are others."""
+        if hardware.arch != self.metadata.arch:
+            raise HardwareMismatchError(
+                f"model: got one of {self.metadata.hardware} ({self.metadata.arch}); expected "
+                f"{hardware.arch or 'a known architecture'} for {hardware.name}; "
+                "train one on this hardware's timings"
+            )
+
+    def notes(self, hardware: Hardware, torch: str, triton: str) -> list[str]:
+        """Where this machine differs from what the model was trained on, a sentence each; a
+        strict user abstains if there is any."""
+        found = []
+        if hardware.name != self.metadata.hardware:
+            found.append(f"model of {self.metadata.hardware} used on {hardware.name}")
+        pairs = (("torch", torch, self.metadata.torch), ("triton", triton, self.metadata.triton))
+        for name, here, trained in pairs:
+            if _release(here) not in {_release(version) for version in trained}:
+                found.append(f"model trained under {name} {', '.join(trained)}, this is {here}")
+        return found
+
+    def fingerprint(self) -> str:
+        """Changes with the weights, the features and the limits."""
+        return self._fingerprint
+
+
+def _release(version: str) -> str:
+    """`2.11` of `2.11.0+cu130`."""
+    return ".".join(version.split("+")[0].split(".")[:2])
+
+
+def _fingerprint(metadata: ModelMetadata, arrays: Mapping[str, Floats]) -> str:
+    found = hashlib.sha256(metadata.to_json().encode())
+    for name in sorted(arrays):
+        found.update(name.encode())
+        found.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return found.hexdigest()[:20]
