@@ -109,12 +109,14 @@ def _check_suffix(path: Path) -> None:
 
 def _read_pt(path: Path) -> tuple[object, dict[str, Floats]]:
     import torch
-    from torch._weights_only_unpickler import UnpicklingError  # what torch refuses a file with
+    from torch import _weights_only_unpickler as unpickler
 
+    # What torch refuses a file with is no class of its own.
+    faults = (unpickler.UnpicklingError, *_TORCH_FAULTS)  # type: ignore[attr-defined]
     try:
         with naming(path):
             data = torch.load(path, map_location="cpu", weights_only=True)
-    except (UnpicklingError, *_TORCH_FAULTS) as fault:
+    except faults as fault:
         reason = (str(fault).splitlines() or [""])[0]
         raise FileFaultError(
             f"{path}: got a file that is no plain model ({type(fault).__name__}: {reason:.120}); "
