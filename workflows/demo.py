@@ -2,7 +2,7 @@
 """Shows the main job on any machine: the kernels torch.compile would pick on an H200, and why.
 
 A transformer block is lowered by Inductor itself, as on an H200; no GPU is needed, since nothing
-runs. torch-diode's heuristic answers each question Inductor asks about a matmul.
+runs. The trained model answers each question Inductor asks about a matmul.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def main() -> None:
         Input((HIDDEN, 4 * HIDDEN)),
     ]
     print(f"This machine: {detect().name}. Lowering a transformer block as on an {HARDWARE}:\n")
-    with pretend(known(HARDWARE)), td.using(td.AnalyticalHeuristic()):
+    model = td.ModelHeuristic(td.load_model("matmul", hardware=HARDWARE), f"model {HARDWARE}")
+    with pretend(known(HARDWARE)), td.using(model):
         lowered = lower(block, inputs)
     print(td.explain())
     print(f"\nInductor's generated code runs: {', '.join(lowered.kernels)}")
