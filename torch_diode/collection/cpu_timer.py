@@ -42,7 +42,7 @@ class CpuTimer(Timer):
         self._flush = torch.empty(self.flush_bytes // 4, dtype=torch.int32)
         self._random = random.Random(self.seed)
 
-    def _sample(self, launches: Sequence[Launch]) -> tuple[list[float], list[bool]]:
+    def _sample(self, launches: Sequence[Launch], cycles: int) -> tuple[list[float], list[bool]]:
         times = []
         for launch in launches:
             self._flush.zero_()

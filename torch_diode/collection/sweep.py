@@ -46,7 +46,14 @@ class Sweep:
 
     def time(self, problem: MMShape, candidates: Candidates) -> Dataset:
         """The timings of all candidates on a problem; those that cannot run say so."""
+        before = torch.backends.cuda.matmul.allow_tf32
         torch.backends.cuda.matmul.allow_tf32 = problem.tf32
+        try:
+            return self._time(problem, candidates)
+        finally:
+            torch.backends.cuda.matmul.allow_tf32 = before
+
+    def _time(self, problem: MMShape, candidates: Candidates) -> Dataset:
         tensors = operands(problem, self.timer.device, self._generator)
         status = ["ok"] * len(candidates)
         launches: list[Launch | None] = [None] * len(candidates)

@@ -9,6 +9,7 @@ measurement, and the sample is thrown away.
 
 from __future__ import annotations
 
+import itertools
 import random
 import statistics
 from collections.abc import Callable, Sequence
@@ -17,11 +18,15 @@ from typing import Any
 
 import torch
 
+from torch_diode.types.errors import DiodeError
+
 Launch = Callable[[], Any]
 Rounds = Sequence[tuple[float, int]]
 
 _SLEEP_CYCLES = 600_000
 """About a third of a millisecond: the head start the CPU gets before each batch."""
+_MOST_DOUBLINGS = 7
+_MOST_ATTEMPTS = 100
 _MOST_IN_FLIGHT = 300
 """Kernels queued before the host waits; the driver's own queue holds about a thousand launches."""
 
@@ -96,10 +101,19 @@ class Timer:
     def _batch(
         self, launches: Sequence[Launch], batch: Sequence[int], samples: list[list[float]]
     ) -> None:
-        """One sample of each; those the CPU was late for are taken again."""
+        """One sample of each; those the CPU was late for are taken again, with twice the head
+        start each time, so that a slow launch catches up in the end."""
         todo = list(batch)
-        while todo:
-            times, clean = self._sample([launches[i] for i in todo])
+        for attempt in itertools.count():
+            if not todo:
+                return
+            if attempt == _MOST_ATTEMPTS:
+                raise DiodeError(
+                    f"timer: got {len(todo)} kernels the CPU was late for {attempt} times; "
+                    "expected it to keep ahead of the GPU; free some cores"
+                )
+            cycles = _SLEEP_CYCLES << min(attempt, _MOST_DOUBLINGS)
+            times, clean = self._sample([launches[i] for i in todo], cycles)
             self.sampled += len(todo)
             self.stalled += sum(not ok for ok in clean)
             for index, time, ok in zip(todo, times, clean, strict=True):
@@ -107,10 +121,10 @@ class Timer:
                     samples[index].append(time)
             todo = [index for index, ok in zip(todo, clean, strict=True) if not ok]
 
-    def _sample(self, launches: Sequence[Launch]) -> tuple[list[float], list[bool]]:
+    def _sample(self, launches: Sequence[Launch], cycles: int) -> tuple[list[float], list[bool]]:
         flush, clean = self._flush, []
         pairs = self._events[: len(launches)]
-        torch.cuda._sleep(_SLEEP_CYCLES)
+        torch.cuda._sleep(cycles)
         for launch, (start, end) in zip(launches, pairs, strict=True):
             flush.zero_()
             start.record()
