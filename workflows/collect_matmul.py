@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""Collects a training set over ops, dtypes, layouts and alignments, in strata that share kernels.
+"""Collects the shipped data sets: training, the vendor's kernel alone, validation.
 
-    python workflows/collect_matmul.py --output timings/ --minutes 10
+    python workflows/collect_matmul.py train --output timings/ --minutes 10
+    python workflows/collect_matmul.py vendor --output vendor/ --problems 100000 --minutes 2
+    python workflows/collect_matmul.py validation --output validation/ --minutes 10
 
-Sizes come half from the law of real workloads and half evenly over the orders of magnitude. Each
-stratum gets a random part of its configs, half of them drawn from those the analytical heuristic
-thinks well of: together the strata cover the space, and every problem has good candidates.
+`train`: strata that share kernels (`collection/strata.py`), each with a random part of its configs,
+half of them drawn from those the analytical heuristic thinks well of: together the strata cover the
+space, and every problem has good candidates. `vendor`: ATen alone, on very many problems.
+`validation`: the whole space of fewer problems, half of them of real models, the fastest candidates
+timed again until the best time's noise is within half a percent. No problem of `train` or `vendor`
+has the op and sizes of one of `validation` or of the real models.
 """
 
 from __future__ import annotations
@@ -17,7 +22,8 @@ import os
 import random
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,106 +31,112 @@ import torch
 
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.campaign import Campaign, Group, GroupReport, Task
+from torch_diode.collection.compile_ahead import CompileAhead
 from torch_diode.collection.kernel_compile import CompileOutcome
 from torch_diode.collection.kernels import KernelLibrary
-from torch_diode.collection.shape_sources import LogNormal, LogUniform, ShapeSource
+from torch_diode.collection.shape_sources import LogNormal, LogUniform
 from torch_diode.collection.store import TimingStore
+from torch_diode.collection.strata import (
+    MOST_FLOPS,
+    Sizes,
+    Stratum,
+    sizes_of,
+    training_strata,
+    validation_strata,
+)
+from torch_diode.collection.timer import Timer
+from torch_diode.collection.vendor_sweep import VendorSweep
+from torch_diode.files.shape_sets import read_shapes
+from torch_diode.hardware import known
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.integration.template_source import template_source
 from torch_diode.types.candidate import CONFIG_FIELDS, Candidate
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
+from torch_diode.types.problem import BATCHED, MMShape
 
-MOST_FLOPS = {"bfloat16": 1e11, "float16": 1e11, "tf32": 5e10, "float32": 6e9}
+REAL = Path(__file__).parents[1] / "diode_datasets/shapes/real_models.json"
+VALIDATION_SEED = 20_000
+VALIDATION_ROUNDS = 2
+"""So many draws of validation problems are kept out of training; `--round` times one of them."""
+BAND = 0.005
 FAR = 6.0
 """Candidates the analytical heuristic thinks this many times slower than the best are timed on a
-tenth of the problems only: most of the GPU's time would go into the hopeless ones."""
+tenth of the training problems only: most of the GPU's time would go into the hopeless ones."""
+REAL_SHARE = 0.5
 
 
-@dataclass(frozen=True)
-class Stratum:
-    """Problems of one kind: op, dtype, layout, bias, and how their sizes divide."""
-
-    op: str
-    dtype: str
-    layout: str
-    aligned: bool = True
-    bias: str = ""
-    tf32: bool = False
-    most_m: int = 0
-
-    @property
-    def name(self) -> str:
-        """Short, for progress lines."""
-        dtype = "tf32" if self.tf32 else self.dtype
-        extra = (self.bias and f" {self.bias}") + (f" M<={self.most_m}" if self.most_m else "")
-        return f"{self.op} {dtype} {self.layout} {'aligned' if self.aligned else 'odd'}{extra}"
-
-    def problems(self, count: int, seed: int) -> list[MMShape]:
-        """Distinct problems of this kind, within what can be timed quickly."""
-        source = random.Random(f"{self.name} {seed}")
-        limit = MOST_FLOPS["tf32" if self.tf32 else self.dtype]
-        found: dict[MMShape, None] = {}
-        while len(found) < count:
-            law = LogNormal() if source.random() < 0.5 else LogUniform(16, 8192)
-            drawn = ShapeSource(
-                law, (self.op,), (self.dtype,), (self.layout,), low=2, high=32768, tf32=self.tf32
-            )
-            problem = next(iter(drawn.draw(1, source.getrandbits(48))))
-            problem = self._fitted(problem, source)
-            if problem.flops <= limit and problem.bytes_moved <= 1 << 30:
-                found[problem] = None
-        return list(found)
-
-    def _fitted(self, problem: MMShape, source: random.Random) -> MMShape:
-        m, n, k = problem.M, problem.N, problem.K
-        if self.most_m:
-            m = source.randint(1, self.most_m)
-        if self.aligned:
-            step = source.choice((64, 64, 32, 16, 8))
-            n, k = max(n // step, 1) * step, max(k // step, 1) * step
-            m = max(m // step, 1) * step if self.layout[0] == "t" else m
-        else:
-            m, n, k = m | 1, n | 1, k | 1
-        bias = {"bias": self.bias} if self.bias else {}
-        return replace(problem, M=m, N=n, K=k, **bias)
+# ------------------------------------------------------------------ problems
 
 
-def strata() -> list[Stratum]:
-    """The kinds, in the order of their worth: a run that ends early has the most common ones."""
-    plan: list[Stratum] = []
-    for dtype, tf32 in (("bfloat16", False), ("float16", False), ("float32", True)):
-        common = {"dtype": dtype, "tf32": tf32}
-        plan += [
-            Stratum("mm", layout="nt", **common),
-            Stratum("mm", layout="nn", **common),
-            Stratum("addmm", layout="nt", **common),
-            Stratum("bmm", layout="nn", **common),
-            Stratum("bmm", layout="nt", **common),
-            Stratum("mm", layout="tn", **common),
-            Stratum("mm", layout="nt", most_m=64, **common),
-            Stratum("baddbmm", layout="nt", **common),
-            Stratum("mm", layout="nt", aligned=False, **common),
-            Stratum("mm", layout="nn", aligned=False, **common),
-            Stratum("addmm", layout="nn", **common),
-            Stratum("addmm", layout="nt", bias="matrix", **common),
-            Stratum("bmm", layout="nn", aligned=False, **common),
-            Stratum("mm", layout="tt", **common),
-            Stratum("bmm", layout="tn", **common),
-            Stratum("addmm", layout="nt", aligned=False, **common),
-            Stratum("baddbmm", layout="nn", **common),
-        ]
-    plan += [
-        Stratum("mm", "float32", "nt"),
-        Stratum("mm", "float32", "nn"),
-        Stratum("addmm", "float32", "nt"),
-        Stratum("bmm", "float32", "nn"),
-        Stratum("baddbmm", "float32", "nt"),
-    ]
-    # By rounds over the dtypes, not dtype by dtype.
-    rank = {id(s): (i % 17 if i < 51 else 4 * (i - 50)) for i, s in enumerate(plan)}
-    return sorted(plan, key=lambda s: rank[id(s)])
+def validation_problems(number: int) -> list[tuple[Stratum, list[MMShape]]]:
+    """Each stratum's problems: up to half from real models, the rest by the log-normal law."""
+    seed = VALIDATION_SEED + number
+    real = read_shapes(REAL).problems
+    chosen = []
+    for stratum, count in validation_strata():
+        own = sorted(p for p in real if stratum.has(p))
+        picked = random.Random(f"{stratum.name} {seed}").sample(
+            own, min(len(own), round(REAL_SHARE * count))
+        )
+        taken = {sizes_of(p) for p in picked}
+        drawn = stratum.problems(count - len(picked), seed, taken, log_normal=1.0)
+        chosen.append((stratum, [*picked, *drawn]))
+    return chosen
+
+
+def never_trained_on() -> frozenset[Sizes]:
+    """Op and sizes of all problems that are for validation."""
+    held = {sizes_of(p) for p in read_shapes(REAL).problems}
+    for number in range(VALIDATION_ROUNDS):
+        held |= {sizes_of(p) for _, drawn in validation_problems(number) for p in drawn}
+    return frozenset(held)
+
+
+def vendor_problems(count: int, seed: int) -> list[MMShape]:
+    """Problems for the vendor's kernel alone: every kind, sizes by several laws."""
+    source = random.Random(seed)
+    never = never_trained_on()
+    found: dict[MMShape, None] = {}
+    while len(found) < count:
+        problem = _vendor_problem(source)
+        limit = MOST_FLOPS["tf32" if problem.tf32 else problem.dtype]
+        small = problem.flops <= limit and problem.bytes_moved <= 1 << 29
+        if small and sizes_of(problem) not in never:
+            found[problem] = None
+    return list(found)
+
+
+def _vendor_problem(source: random.Random) -> MMShape:
+    op = source.choices(("mm", "addmm", "bmm", "baddbmm"), (6, 6, 5, 3))[0]
+    dtype, tf32 = source.choices(
+        (("bfloat16", False), ("float16", False), ("float32", True), ("float32", False)),
+        (8, 7, 6, 4),
+    )[0]
+    layout = source.choices(("nt", "nn", "tn", "tt"), (8, 7, 4, 1))[0]
+    law = LogNormal() if source.random() < 0.5 else LogUniform(16, 8192)
+    m, n, k = (min(max(size, 1), 32768) for size in law.sizes(source))
+    if source.random() < 0.2:
+        m = source.randint(1, 64)
+    # Real sizes are rarely arbitrary: multiples of 64 and 128, powers of two, now and then odd.
+    step = source.choices((1, 8, 16, 32, 64, 128, 256), (3, 3, 2, 2, 5, 3, 2))[0]
+    n, k = (max(round(size / step), 1) * step for size in (n, k))
+    if source.random() < 0.4:
+        m = max(round(m / step), 1) * step
+    if source.random() < 0.15:
+        m, n, k = (1 << round(np.log2(size)) for size in (m, n, k))
+    batch = 1
+    if op in BATCHED:
+        batch = 2 ** source.randint(0, 8) if source.random() < 0.5 else source.randint(1, 256)
+    bias = source.choices(("vector", "matrix"), (3, 1))[0] if op.startswith(("add", "badd")) else ""
+    if op == "baddbmm":
+        bias = "matrix"
+    ta, tb = layout[0] == "t", layout[1] == "t"
+    problem = MMShape(op, m, n, k, batch, dtype, transpose_a=ta, transpose_b=tb, tf32=tf32)
+    return replace(problem, bias=bias) if bias else problem
+
+
+# ---------------------------------------------------------------- candidates
 
 
 def candidate_configs(
@@ -152,11 +164,16 @@ def candidate_configs(
     return chosen
 
 
-def make_group(
-    stratum: Stratum, hardware: Hardware, problems: int, per_template: int, seed: int
+def training_group(
+    stratum: Stratum,
+    hardware: Hardware,
+    problems: int,
+    per_template: int,
+    seed: int,
+    never: frozenset[Sizes],
 ) -> Group:
     """The stratum's problems, each with those of the stratum's configs that can run it."""
-    shapes = stratum.problems(problems, seed)
+    shapes = stratum.problems(problems, seed, never)
     configs = candidate_configs(shapes, hardware, per_template, seed)
     tasks: list[Task] = []
     for shape in shapes:
@@ -166,50 +183,43 @@ def make_group(
         keep = [
             c
             for c, expected in zip(space, times, strict=True)
-            if c.template == "aten" or (c in configs and expected <= far)
+            if c.config is None or (c in configs and expected <= far)
         ]
         tasks.append((shape, Candidates.of(keep)))
     return Group.of(stratum.name, tasks, KernelLibrary(template_source, hardware.units))
 
 
-def main() -> None:
-    """Plan, then run until done or out of time."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, required=True, help="directory of shards")
-    parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--problems", type=int, default=250, help="in each stratum")
-    parser.add_argument("--configs", type=int, default=240, help="of each template, a stratum")
-    parser.add_argument("--processes", type=int, default=max((os.cpu_count() or 2) - 2, 1))
-    parser.add_argument("--first", type=int, default=0, help="stratum to start with")
-    parser.add_argument("--count", type=int, default=1000, help="strata to do")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--hardware", default="nvidia-h200")
-    parser.add_argument("--plan", action="store_true", help="only show the plan")
-    given = parser.parse_args()
+def validation_group(name: str, problems: list[MMShape], hardware: Hardware) -> Group:
+    """The problems with their whole space."""
+    tasks: list[Task] = [(p, candidate_space(p, hardware)) for p in problems]
+    return Group.of(name, tasks, KernelLibrary(template_source, hardware.units))
 
-    from torch_diode.hardware import known
 
-    start = time.monotonic()
-    deadline = start + 60 * given.minutes
+# ----------------------------------------------------------------- campaigns
+
+
+def run_campaign(
+    groups: list[Group], given: argparse.Namespace, start: float, band: float | None = None
+) -> None:
+    """Compile and time, telling of each group, until done or out of time."""
     hardware = known(given.hardware)
-    chosen = strata()[given.first : given.first + given.count]
-    plans = [
-        (s, hardware, given.problems, given.configs, given.seed + i)
-        for i, s in enumerate(chosen, given.first)
-    ]
-    with multiprocessing.get_context("fork").Pool(given.processes) as pool:
-        groups = pool.starmap(make_group, plans, chunksize=1)
-    import triton
-
-    releases = {"torch": torch.__version__.partition("+")[0], "triton": triton.__version__}
     library = KernelLibrary(template_source, hardware.units)
-    campaign = Campaign(groups, library, hardware, releases, given.seed)
     print(f"planned {len(groups)} strata in {time.monotonic() - start:.0f} s", flush=True)
     if given.plan:
+        print(f"{sum(len(g.specs) for g in groups)} kernels")
         for group in groups:
             timings = sum(len(c) for _, c in group.tasks)
             print(f"{group.name:34} {len(group.specs):6} kernels {timings:8} timings")
         return
+    deadline = start + 60 * given.minutes
+    if given.compile_only:
+        compile_only(groups, library, hardware, given.processes, deadline)
+        return
+    store = TimingStore(given.output, collected_today())
+    done = {problem for _, problem in store.done()}
+    left = [replace(g, tasks=tuple(t for t in g.tasks if t[0] not in done)) for g in groups]
+    groups = [group for group in left if group.tasks]
+    campaign = Campaign(groups, library, hardware, releases(), given.seed, band)
     reports: list[GroupReport] = []
 
     def show(report: GroupReport) -> None:
@@ -223,7 +233,7 @@ def main() -> None:
             flush=True,
         )
 
-    with TimingStore(given.output, {"collected": (time.strftime("%Y-%m-%d"),)}) as store:
+    with store:
         outcomes = campaign.run(store, given.processes, deadline, show)
     total = sum(r.timings for r in reports)
     spent = time.monotonic() - start
@@ -234,6 +244,89 @@ def main() -> None:
     summary = json.dumps([asdict(r) for r in reports], indent=1)
     (given.output / "summary.txt").write_text(summary)
     write_resources(outcomes, given.output / "kernels.csv")
+
+
+def compile_only(
+    groups: Iterable[Group],
+    library: KernelLibrary,
+    hardware: Hardware,
+    processes: int,
+    deadline: float,
+) -> None:
+    """Fill Triton's cache, so that a run that follows finds its kernels there."""
+    once = dict.fromkeys(spec for group in groups for spec in group.specs)
+    arch = int(hardware.arch.removeprefix("sm_"))
+    ahead = CompileAhead(library.jobs(once), arch, processes)
+    try:
+        ahead.wait_for(once, max(deadline - time.monotonic(), 0))
+        print(f"compiled {len(ahead.outcomes)} of {len(once)} kernels", flush=True)
+    finally:
+        ahead.stop()
+
+
+def releases() -> dict[str, str]:
+    """What the kernels were made with."""
+    import triton
+
+    return {"torch": torch.__version__.partition("+")[0], "triton": triton.__version__}
+
+
+def collected_today() -> dict[str, tuple[str, ...]]:
+    """The provenance of what is collected now."""
+    return {"collected": (time.strftime("%Y-%m-%d"),)}
+
+
+def run_train(given: argparse.Namespace, start: float) -> None:
+    """Strata of training problems."""
+    hardware = known(given.hardware)
+    chosen = training_strata()
+    if given.strata:
+        chosen = [s for s in chosen if any(text in s.name for text in given.strata)]
+    never = never_trained_on()
+    plans = [
+        (s, hardware, given.problems or 250, given.configs, given.seed + i, never)
+        for i, s in enumerate(chosen)
+    ]
+    with multiprocessing.get_context("fork").Pool(given.processes) as pool:
+        groups = pool.starmap(training_group, plans, chunksize=1)
+    run_campaign(groups, given, start)
+
+
+def run_validation(given: argparse.Namespace, start: float) -> None:
+    """The whole space of validation problems."""
+    hardware = known(given.hardware)
+    chosen = validation_problems(given.round)
+    if given.strata:
+        chosen = [(s, p) for s, p in chosen if any(text in s.name for text in given.strata)]
+    if given.problems:
+        chosen = [(s, p[: given.problems]) for s, p in chosen]
+    plans = [(s.name, p, hardware) for s, p in chosen]
+    with multiprocessing.get_context("fork").Pool(given.processes) as pool:
+        groups = pool.starmap(validation_group, plans, chunksize=1)
+    run_campaign(groups, given, start, BAND)
+
+
+def run_vendor(given: argparse.Namespace, start: float) -> None:
+    """ATen alone."""
+    hardware = known(given.hardware)
+    problems = vendor_problems(given.problems or 100_000, given.seed)
+    print(f"planned {len(problems)} problems in {time.monotonic() - start:.0f} s", flush=True)
+    if given.plan:
+        return
+    device = torch.device("cuda", torch.cuda.current_device())
+    timer = Timer(device, 2 * hardware.l2_bytes, given.seed)
+    sweep = VendorSweep(hardware.name, timer, releases(), seed=given.seed)
+    # In pieces, so that a run cut short has problems of every kind.
+    pieces = [problems[i::20] for i in range(20)]
+    done, begun = 0, time.monotonic()
+    with TimingStore(given.output, collected_today()) as store:
+        for finished in (d for piece in pieces for d in sweep.time(piece)):
+            store.append(finished)
+            done += len(finished)
+            if time.monotonic() > start + 60 * given.minutes:
+                break
+    spent = time.monotonic() - begun
+    print(f"{done} problems in {spent:.0f} s: {done / spent:.0f}/s, stalled {timer.stalled}")
 
 
 def write_resources(outcomes: list[CompileOutcome], path: Path) -> None:
@@ -248,6 +341,29 @@ def write_resources(outcomes: list[CompileOutcome], path: Path) -> None:
         row = (*kind, o.spec.tf32, *config, *o.spec.units, *used)
         lines.append(",".join(str(int(v) if isinstance(v, bool) else v) for v in row))
     path.write_text("\n".join(lines) + "\n")
+
+
+def main() -> None:
+    """Plan, then run until done or out of time."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=("train", "vendor", "validation"))
+    parser.add_argument("--output", type=Path, default=Path("timings"), help="directory of shards")
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--problems", type=int, default=0, help="in each stratum, or in all")
+    parser.add_argument("--configs", type=int, default=240, help="of each template, a stratum")
+    parser.add_argument("--processes", type=int, default=max((os.cpu_count() or 2) - 3, 1))
+    parser.add_argument("--strata", nargs="*", help="only those with one of these in their name")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--round", type=int, default=0, choices=range(VALIDATION_ROUNDS))
+    parser.add_argument("--hardware", default="nvidia-h200")
+    parser.add_argument("--plan", action="store_true", help="only show the plan")
+    parser.add_argument("--compile-only", action="store_true", help="fill Triton's cache and stop")
+    given = parser.parse_args()
+    start = time.monotonic()
+    runs = {"train": run_train, "vendor": run_vendor, "validation": run_validation}
+    runs[given.what](given, start)
 
 
 if __name__ == "__main__":

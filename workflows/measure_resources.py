@@ -30,7 +30,8 @@ import triton
 from torch_diode.candidates.exhaustive import TRITON_TEMPLATES, exhaustive_configs
 from torch_diode.candidates.measured import COLUMNS, FOLDER, VERSION, kernel_name, read_measured
 from torch_diode.candidates.offers import arch_number
-from torch_diode.collection.kernel_compile import CompileOutcome, precompile_all
+from torch_diode.collection.compile_ahead import CompileAhead
+from torch_diode.collection.kernel_compile import CompileOutcome, longest_first
 from torch_diode.collection.kernels import KernelLibrary, KernelSpec
 from torch_diode.integration.template_source import template_source
 from torch_diode.types.candidate import Candidate
@@ -164,15 +165,15 @@ def _measure(
     name: str,
 ) -> None:
     start = saved = time.monotonic()
-    outcomes = precompile_all(library.jobs(wanted), arch, processes)
-    for done, outcome in enumerate(outcomes, 1):
-        kernel, row = wanted[outcome.spec]
-        kernels.setdefault(kernel, {})[row] = [*row, *_needs(outcome)]
-        now = time.monotonic()
-        if now - saved > _SAVE_EVERY_S or done == len(wanted):
-            saved = now
-            _write(path, name, kernels)
-            print(f"{done}/{len(wanted)} in {now - start:.0f} s", flush=True)
+    with CompileAhead(longest_first(library.jobs(wanted)), arch, processes) as ahead:
+        for done, outcome in enumerate(ahead.finished(), 1):
+            kernel, row = wanted[outcome.spec]
+            kernels.setdefault(kernel, {})[row] = [*row, *_needs(outcome)]
+            now = time.monotonic()
+            if now - saved > _SAVE_EVERY_S or done == len(wanted):
+                saved = now
+                _write(path, name, kernels)
+                print(f"{done}/{len(wanted)} in {now - start:.0f} s", flush=True)
 
 
 def _needs(outcome: CompileOutcome) -> tuple[int, int, int]:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import random
+
+import numpy as np
 import pytest
 import torch
 
-from torch_diode.collection.timer import Timer, summarise
+from torch_diode.collection.timer import Timer, settle, summarise
 from torch_diode.types.errors import DiodeError
 
 
@@ -46,3 +49,37 @@ def test_a_late_sample_is_taken_again_with_a_longer_head_start() -> None:
 def test_a_cpu_that_never_keeps_ahead_is_an_error_and_not_a_hang() -> None:
     with pytest.raises(DiodeError, match="keep ahead"):
         LateTimer(torch.device("cpu"), 0)._batch([print], [0], [[]])
+
+
+class NoisyTimer(Timer):
+    """Kernels whose true times are known, seen through noise and a clock of 32 ns."""
+
+    def __post_init__(self) -> None:
+        self._random, self._noise = random.Random(self.seed), random.Random(self.seed + 1)
+
+    def _sample(self, launches, cycles):
+        times = [launch * (1 + self._noise.gauss(0, 0.03)) for launch in launches]
+        return [round(time / 0.032) * 0.032 for time in times], [True] * len(times)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_refined_the_best_of_many_is_hardly_too_low(seed: int) -> None:
+    source = random.Random(seed)
+    true = [5 * (1 + abs(source.gauss(0, 0.15))) for _ in range(400)]
+    timer = NoisyTimer(torch.device("cpu"), 0, seed)
+    first = timer.measure(true)
+    refined = timer.refine(true, first, always=[399])
+    plain_error = min(m.time_us for m in first) / min(true) - 1
+    best = min(range(400), key=lambda i: refined[i].time_us)
+    assert plain_error < -0.006, "without refining, the minimum flatters itself"
+    assert abs(refined[best].time_us / min(true) - 1) < 0.006
+    assert true[best] / min(true) < 1.006
+    assert refined[399].repeats == refined[best].repeats
+    far = int(np.argmax(true))
+    assert refined[far] == first[far], "what is far behind keeps its first time"
+
+
+def test_a_settled_time_is_finer_than_the_clock_and_deaf_to_outliers() -> None:
+    ticks = [5.024] * 30 + [5.056] * 70
+    assert settle(ticks).time_us == pytest.approx(5.0528, abs=0.004)
+    assert settle([*ticks, 90.0]).time_us == pytest.approx(settle(ticks).time_us, rel=1e-3)

@@ -97,10 +97,11 @@ def test_a_campaign_collects(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "workflows/collect_matmul.py",
+        "train",
         "--output",
         str(tmp_path),
-        "--count",
-        "1",
+        "--strata",
+        "bmm bfloat16 tn",
         "--problems",
         "4",
         "--configs",
@@ -116,3 +117,34 @@ def test_a_campaign_collects(tmp_path: Path) -> None:
     dataset = read_dataset(tmp_path)
     assert len(dataset.problems) == 4
     assert dataset.texts("hardware") == [detect().name]
+
+
+def test_refined_times_are_as_quiet_as_asked_for(timer: Timer) -> None:
+    problem = MMShape("mm", 128, 1024, 512, transpose_b=True)
+    candidates = Candidates.of(
+        [Candidate("aten"), *(c for c in candidate_space(problem, detect()) if c.config)][:40]
+    )
+    launcher = Launcher(KernelLibrary(template_source, detect().units))
+    sweep = Sweep(detect().name, launcher, timer, {}, band=0.005)
+    table = sweep.time(problem, candidates).table
+    times = np.array(table.column("time_us").to_pylist(), dtype=float)
+    repeats = np.array(table.column("repeats").to_pylist())
+    spread = np.array(table.column("spread").to_pylist(), dtype=float)
+    best = int(np.nanargmin(times))
+    assert repeats[best] >= 15 and repeats[0] >= repeats[best], "ATen is timed again throughout"
+    if repeats[best] < 400:
+        assert 1.96 * 1.09 * spread[best] / 0.6745 / repeats[best] ** 0.5 <= 0.005
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_splits_of_k_are_right_and_timed(timer: Timer, dtype: str) -> None:
+    problem = MMShape("mm", 16, 32, 8192, dtype=dtype)
+    space = candidate_space(problem, detect())
+    splits = space.take(space.is_template("decompose_k"))
+    candidates = Candidates.concat([Candidates.of([Candidate("aten")]), splits])
+    launcher = Launcher(KernelLibrary(template_source, detect().units))
+    found = Sweep(detect().name, launcher, timer, {}).time(problem, candidates).table
+    assert len(splits) >= 5
+    assert set(found.column("status").to_pylist()) == {"ok"}
+    times = found.column("time_us").to_pylist()
+    assert min(times[1:]) < times[0], "at this K some split is faster than no split"

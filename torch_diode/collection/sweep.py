@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,11 +14,15 @@ from torch_diode.collection.kernel_compile import CompileOutcome
 from torch_diode.collection.kernels import KernelInfeasibleError, KernelSpec
 from torch_diode.collection.launching import Launcher
 from torch_diode.collection.operands import Operands, operands
+from torch_diode.collection.splits import split_launch
 from torch_diode.collection.timer import Launch, Measured, Timer
-from torch_diode.types.candidate import ATEN, Candidate
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
 from torch_diode.types.candidates import NUMBER_FIELDS, Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape
+
+Kernel = KernelSpec | tuple[str, str, int]
+"""What is checked once: a compiled kernel, or a split of K in a dtype."""
 
 _TOLERANCE = {"bfloat16": 2e-2, "float16": 3e-3, "float32": 2e-5, "tf32": 3e-3}
 """Largest ‖out − reference‖ / ‖reference‖ of a right kernel; the reference is ATen's result."""
@@ -29,7 +33,9 @@ class Sweep:
     """Times candidates on problems, one problem at a time.
 
     `outcomes` says of each compiled kernel what compiling came to; a kernel that is not in it is
-    compiled when it is first launched. `checked` remembers which kernels gave a right result.
+    compiled when it is first launched. With a `band`, the fastest candidates and the library's
+    are timed again until the best time's noise is within it. `checked` remembers which kernels
+    gave a right result.
     """
 
     hardware: str
@@ -39,7 +45,8 @@ class Sweep:
     outcomes: Mapping[KernelSpec, CompileOutcome] = field(default_factory=dict)
     shared_memory: int = 0
     seed: int = 0
-    checked: dict[KernelSpec, bool] = field(default_factory=dict)
+    band: float | None = None
+    checked: dict[Kernel, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._generator = torch.Generator(self.timer.device).manual_seed(self.seed)
@@ -57,22 +64,29 @@ class Sweep:
         tensors = operands(problem, self.timer.device, self._generator)
         status = ["ok"] * len(candidates)
         launches: list[Launch | None] = [None] * len(candidates)
-        specs: list[KernelSpec | None] = [None] * len(candidates)
+        kernels: list[Kernel | None] = [None] * len(candidates)
         for position, candidate in enumerate(candidates):
-            specs[position], launches[position], status[position] = self._prepare(
+            kernels[position], launches[position], status[position] = self._prepare(
                 tensors, candidate
             )
-        self._check(tensors, specs, launches, status)
+        self._check(tensors, kernels, launches, status)
         runnable = [i for i, launch in enumerate(launches) if launch and status[i] == "ok"]
-        measured = self.timer.measure(_calls(launches, runnable))
+        calls = _calls(launches, runnable)
+        measured = self.timer.measure(calls)
+        if self.band is not None:
+            vendor = [n for n, i in enumerate(runnable) if kernels[i] is None]
+            measured = self.timer.refine(calls, measured, vendor, self.band)
         results = dict(zip(runnable, measured, strict=True))
         return self._dataset(problem, candidates, status, results)
 
     def _prepare(
         self, tensors: Operands, candidate: Candidate
-    ) -> tuple[KernelSpec | None, Launch | None, str]:
+    ) -> tuple[Kernel | None, Launch | None, str]:
         if candidate.template == ATEN:
             return None, tensors.aten(), "ok"
+        if candidate.template == DECOMPOSE_K:
+            kernel = (DECOMPOSE_K, tensors.problem.dtype, candidate.split_k)
+            return kernel, split_launch(tensors, candidate.split_k), "ok"
         try:
             spec = self.launcher.spec_for(tensors.problem, candidate)
             outcome = self.outcomes.get(spec)
@@ -87,15 +101,15 @@ class Sweep:
     def _check(
         self,
         tensors: Operands,
-        specs: Sequence[KernelSpec | None],
+        kernels: Sequence[Kernel | None],
         launches: Sequence[Launch | None],
         status: list[str],
     ) -> None:
         """Compare each kernel's first result with ATen's: a fast wrong kernel is no candidate."""
         new = [
             i
-            for i, (spec, launch) in enumerate(zip(specs, launches, strict=True))
-            if launch and spec and spec not in self.checked
+            for i, (kernel, launch) in enumerate(zip(kernels, launches, strict=True))
+            if launch and kernel and kernel not in self.checked
         ]
         if new:
             tensors.aten()()
@@ -110,11 +124,11 @@ class Sweep:
                 errors.append((tensors.out.float() - reference).norm() / scale)
             limit = _TOLERANCE["tf32" if tensors.problem.tf32 else tensors.problem.dtype]
             for i, error in zip(new, torch.stack(errors).tolist(), strict=True):
-                spec = specs[i]
-                assert spec is not None
-                self.checked[spec] = error <= limit
-        for i, spec in enumerate(specs):
-            if spec is not None and not self.checked.get(spec, True):
+                kernel = kernels[i]
+                assert kernel is not None
+                self.checked[kernel] = error <= limit
+        for i, kernel in enumerate(kernels):
+            if kernel is not None and not self.checked.get(kernel, True):
                 status[i] = "wrong"
 
     def _dataset(
@@ -131,7 +145,7 @@ class Sweep:
         columns["template"] = names[candidates.template].tolist()
         columns |= {name: candidates.fields[name] for name in NUMBER_FIELDS}
         columns["status"] = list(status)
-        columns |= _result_columns(count, results)
+        columns |= result_columns([results.get(i) for i in range(count)])
         columns |= {name: [text] * count for name, text in self.releases.items()}
         columns["method"] = ["sweep"] * count
         return Dataset.from_columns(columns)
@@ -141,12 +155,10 @@ def _calls(launches: Sequence[Launch | None], members: Sequence[int]) -> list[La
     return [launch for i in members if (launch := launches[i]) is not None]
 
 
-def _result_columns(count: int, results: Mapping[int, Measured]) -> dict[str, Any]:
-    def column(read: Callable[[Measured], float | int], absent: float | int | None) -> list[Any]:
-        return [read(results[i]) if i in results else absent for i in range(count)]
-
+def result_columns(results: Sequence[Measured | None]) -> dict[str, Any]:
+    """What was measured as a dataset's columns; nothing for what did not run."""
     return {
-        "time_us": column(lambda m: m.time_us, None),
-        "spread": column(lambda m: m.spread, None),
-        "repeats": column(lambda m: m.repeats, 0),
+        "time_us": [m.time_us if m else None for m in results],
+        "spread": [m.spread if m else None for m in results],
+        "repeats": [m.repeats if m else 0 for m in results],
     }

@@ -1,0 +1,28 @@
+"""The split of K against the whole product; on a CPU only float32 has both parts."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from torch_diode.collection.operands import operands
+from torch_diode.collection.splits import split_launch
+from torch_diode.types.problem import MMShape
+
+
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
+def test_the_parts_add_up(layout: str) -> None:
+    problem = MMShape(
+        "mm",
+        8,
+        16,
+        1024,
+        dtype="float32",
+        transpose_a=layout[0] == "t",
+        transpose_b=layout[1] == "t",
+    )
+    tensors = operands(problem, torch.device("cpu"), torch.Generator().manual_seed(0))
+    for parts in (2, 8):
+        tensors.out.fill_(torch.nan)
+        split_launch(tensors, parts)()
+        torch.testing.assert_close(tensors.out, tensors.a @ tensors.b, rtol=1e-4, atol=1e-3)

@@ -1,0 +1,189 @@
+"""Problems in strata: kinds that share kernels, each with sizes drawn to cover it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Container
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch_diode.candidates.offers import DECOMPOSE_K_THRESHOLD
+from torch_diode.collection.shape_sources import LogNormal, LogUniform, ShapeSource
+from torch_diode.types.problem import MMShape
+
+MOST_FLOPS = {"bfloat16": 2e11, "float16": 2e11, "tf32": 5e10, "float32": 6e9}
+"""Above this a problem takes so long that others would be worth more."""
+MOST_BYTES = 1 << 30
+
+Sizes = tuple[str, int, int, int, int]
+
+
+def sizes_of(problem: MMShape) -> Sizes:
+    """What training and validation never share: op, B, M, N and K."""
+    return (problem.op, problem.B, problem.M, problem.N, problem.K)
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Problems of one kind: op, dtype, layout, bias, and how their sizes divide.
+
+    `most_m` keeps to few rows, as in decoding; `deep` to a K so long that splitting it comes into
+    question; `even` to a K that every block divides; `multiples` are those N and K are rounded
+    to otherwise, one of them for each problem.
+    """
+
+    op: str
+    dtype: str
+    layout: str
+    aligned: bool = True
+    bias: str = ""
+    tf32: bool = False
+    most_m: int = 0
+    deep: bool = False
+    even: bool = False
+    multiples: tuple[int, ...] = (64, 64, 32, 16, 8)
+
+    @property
+    def precision(self) -> str:
+        """The dtype, or `tf32`."""
+        return "tf32" if self.tf32 else self.dtype
+
+    @property
+    def name(self) -> str:
+        """Short, for progress lines."""
+        extra = (self.bias and f" {self.bias}") + (f" M<={self.most_m}" if self.most_m else "")
+        extra += " deep" if self.deep else ""
+        aligned = "aligned" if self.aligned else "odd"
+        return f"{self.op} {self.precision} {self.layout} {aligned}{extra}"
+
+    def has(self, problem: MMShape) -> bool:
+        """Whether a problem from elsewhere is of this kind, within what can be timed quickly."""
+        kind = (problem.op, problem.dtype, problem.layout, problem.tf32)
+        same = kind == (self.op, self.dtype, self.layout, self.tf32)
+        same &= problem.bias == (self.bias or self._empty().bias)
+        sizes = (problem.M, problem.N, problem.K)
+        if self.aligned:
+            rows = all(size % 8 == 0 for size in sizes[self.layout[0] == "n" :])
+            aligned = rows and problem.K % min(self.multiples) == 0
+            aligned &= not self.even or _even(problem.K) == problem.K
+        else:
+            aligned = all(size % 2 for size in sizes)
+        return same and aligned and self._quick(problem)
+
+    def problems(
+        self, count: int, seed: int, never: Container[Sizes] = (), log_normal: float = 0.5
+    ) -> list[MMShape]:
+        """Distinct problems of this kind, none with sizes in `never`: a share of them by the law
+        of real workloads, the others evenly over the orders of magnitude."""
+        source = random.Random(f"{self.name} {seed}")
+        found: dict[MMShape, None] = {}
+        while len(found) < count:
+            law = LogNormal() if source.random() < log_normal else LogUniform(16, 8192)
+            drawn = ShapeSource(
+                law, (self.op,), (self.dtype,), (self.layout,), low=2, high=32768, tf32=self.tf32
+            )
+            problem = next(iter(drawn.draw(1, source.getrandbits(48))))
+            problem = self._fitted(problem, source)
+            if self._quick(problem) and sizes_of(problem) not in never:
+                found[problem] = None
+        return list(found)
+
+    def _quick(self, problem: MMShape) -> bool:
+        return problem.flops <= MOST_FLOPS[self.precision] and problem.bytes_moved <= MOST_BYTES
+
+    def _empty(self) -> MMShape:
+        return MMShape(self.op, 1, 1, 1, dtype=self.dtype)
+
+    def _fitted(self, problem: MMShape, source: random.Random) -> MMShape:
+        m, n, k = problem.M, problem.N, problem.K
+        if self.most_m:
+            m = source.randint(1, self.most_m)
+        if self.deep:
+            m, n = (round(2 ** source.uniform(0, 9)) for _ in range(2))
+            k = DECOMPOSE_K_THRESHOLD * max(m, n) * source.randint(1, 16)
+        if self.aligned:
+            step = source.choice(self.multiples)
+            n, k = max(n // step, 1) * step, max(k // step, 1) * step
+            m = max(m // step, 1) * step if self.layout[0] == "t" else m
+            if self.even:
+                k = _even(k)
+            if self.deep:
+                k = max(k, DECOMPOSE_K_THRESHOLD * max(m, n))
+        else:
+            m, n, k = m | 1, n | 1, k | 1
+        bias: dict[str, Any] = {"bias": self.bias} if self.bias else {}
+        return replace(problem, M=m, N=n, K=k, **bias)
+
+
+def _even(k: int) -> int:
+    """The next K below that no block leaves a rest of: a multiple of 256 or a power of two."""
+    return k // 256 * 256 if k >= 256 else 1 << (k.bit_length() - 1)
+
+
+def training_strata() -> list[Stratum]:
+    """The kinds a training set covers, the most common first: a run that ends early has those."""
+    plan: list[list[Stratum]] = []
+    for dtype, tf32 in (("bfloat16", False), ("float16", False), ("float32", True)):
+
+        def kind(
+            op: str, layout: str, dtype: str = dtype, tf32: bool = tf32, **more: Any
+        ) -> Stratum:
+            return Stratum(op, dtype, layout, tf32=tf32, **more)
+
+        plan.append(
+            [
+                kind("mm", "nt"),
+                kind("mm", "nn"),
+                kind("addmm", "nt"),
+                kind("bmm", "nn"),
+                kind("bmm", "nt"),
+                kind("mm", "tn"),
+                kind("mm", "nt", most_m=64),
+                kind("baddbmm", "nt"),
+                kind("mm", "nt", aligned=False),
+                kind("mm", "nn", aligned=False),
+                kind("addmm", "nn"),
+                kind("addmm", "nt", bias="matrix"),
+                kind("bmm", "nn", aligned=False),
+                kind("addmm", "nt", most_m=64),
+                kind("mm", "nn", deep=True),
+                kind("baddbmm", "nn"),
+                kind("addmm", "nt", aligned=False),
+                kind("bmm", "tn"),
+                kind("mm", "tt"),
+            ]
+        )
+    plan.append(
+        [
+            Stratum("mm", "float32", "nt"),
+            Stratum("addmm", "float32", "nt"),
+            Stratum("bmm", "float32", "nn"),
+            Stratum("baddbmm", "float32", "nt"),
+            Stratum("mm", "float32", "nn"),
+            Stratum("addmm", "float32", "nt", most_m=64),
+            Stratum("bmm", "float32", "nt"),
+            Stratum("mm", "float32", "tn"),
+            Stratum("mm", "float32", "nn", deep=True),
+        ]
+    )
+    rounds = max(map(len, plan))
+    return [kinds[i] for i in range(rounds) for kinds in plan if i < len(kinds)]
+
+
+def validation_strata() -> list[tuple[Stratum, int]]:
+    """The kinds whose whole space is timed, with the number of problems of each.
+
+    Few kinds, because compiling two thousand kernels for each is what takes the time; together
+    they have every op and every precision. A kernel that has to check for the end of K is another
+    kernel: in most strata K is even, in the first and the last it is not.
+    """
+    return [
+        (Stratum("mm", "bfloat16", "nt", multiples=(64,)), 100),
+        (Stratum("bmm", "bfloat16", "nn", even=True), 75),
+        (Stratum("addmm", "float16", "nt", even=True), 85),
+        (Stratum("bmm", "float32", "nt", tf32=True, even=True), 65),
+        (Stratum("baddbmm", "float16", "nt", even=True), 65),
+        (Stratum("mm", "float32", "nn", tf32=True, even=True), 70),
+        (Stratum("mm", "float32", "nt", even=True), 50),
+        (Stratum("mm", "bfloat16", "nn", aligned=False), 40),
+    ]
