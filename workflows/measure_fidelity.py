@@ -32,8 +32,6 @@ from typing import Any
 
 # Inductor would start compiling processes of its own; set before it is imported.
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
-# Asked in the usual way whether there is a GPU, torch forbids forked processes to use it.
-os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 
 import torch
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -118,6 +119,95 @@ def test_other_settings_on_the_same_parts_are_refused(tmp_path):
     assert "collected with seed 42; got 43" in said
 
 
+@pytest.fixture
+def small_disk(tmp_path):
+    """A real file system of a few pages."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)]
+    if not shutil.which("mount") or subprocess.call(mount, stderr=subprocess.DEVNULL):
+        pytest.skip("mounting is not permitted here")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk_is_a_clear_stop_and_with_more_space_the_same_command_continues(small_disk):
+    output = small_disk / "t.parquet"
+    command = (*CPU, "--output", output, "--num-shapes", "60", "--max-size", "32")
+    ended = torch_diode(*command, cwd=small_disk)
+    assert ended.returncode == 2
+    assert len(ended.stderr.splitlines()) == 1
+    assert "No space left on device; all finished problems are kept in" in ended.stderr
+    assert "free some space and run the same command again" in ended.stderr
+    assert not output.exists()
+    grown = ["mount", "-o", "remount,size=4m", str(small_disk)]
+    subprocess.run(grown, check=True)
+    ended = torch_diode(*command, cwd=small_disk)
+    assert ended.returncode == 0, ended.stderr
+    assert " problems are done" in ended.stdout
+    assert [p.name for p in small_disk.iterdir()] == ["t.parquet"]
+    dataset = read_dataset(output)
+    assert len(dataset) == len(dataset.problems) == 60
+
+
+def test_a_file_that_may_not_grow_is_a_clear_stop_too(tmp_path):
+    """A quota, or where nothing can be mounted: the system refuses to write on."""
+    limited = "import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))"
+    program = f"{limited}; runpy.run_module('torch_diode', run_name='__main__')"
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *CPU, *MANY, "--max-size", "32"],
+        cwd=tmp_path,
+        env={**os.environ, "TORCH_DIODE": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert "File too large; all finished problems are kept in" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    ended = torch_diode(*CPU, *MANY, "--max-size", "32", cwd=tmp_path)
+    assert " problems are done" in ended.stdout
+    dataset = read_dataset(tmp_path / "t.parquet")
+    assert len(dataset) == len(dataset.problems) == 60
+
+
+def test_several_processes_make_one_output(tmp_path):
+    ended = torch_diode(*CPU, *MANY, "--workers", "3", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert f"on 3 × {detect('cpu').name}" in ended.stdout
+    assert [p.name for p in tmp_path.iterdir()] == ["t.parquet"]
+    dataset = read_dataset(tmp_path / "t.parquet")
+    assert len(dataset) == len(dataset.problems) == 60
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_lost_timing_process_is_replaced_and_a_killed_collector_leaves_none(tmp_path):
+    with started(tmp_path, *CPU, *MANY, "--workers", "2") as collector:
+        wait_for_timings(tmp_path / "t.parquet.parts")
+        os.kill(children(collector.pid)[0], signal.SIGKILL)
+        output, errors = collector.communicate(timeout=120)
+    assert collector.returncode == 0, errors
+    assert "1 timing processes were lost (ended by SIGKILL) and replaced" in output
+    dataset = read_dataset(tmp_path / "t.parquet")
+    assert len(dataset) == len(dataset.problems) == 60
+    assert dataset.texts("status") == ["ok"]
+    with started(tmp_path, *CPU, *MANY, "--workers", "2", "--overwrite") as collector:
+        wait_for_timings(tmp_path / "t.parquet.parts")
+        workers = children(collector.pid)
+        collector.kill()
+    assert workers
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+
+
 @pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a GPU")  # noqa: PTH110
 @pytest.mark.parametrize("device", [(), ("--device", "cuda:1")])
 def test_without_a_gpu_it_says_what_is_missing(device, tmp_path):
@@ -140,6 +230,13 @@ def test_without_a_gpu_it_says_what_is_missing(device, tmp_path):
         (["--search-mode", "fast"], "search-mode: got 'fast'"),
         (["--method", "guess"], "method: got 'guess'"),
         (["--layout", "xx"], "layout: got 'xx'"),
+        (["--num-shapes", "0"], "num-shapes: got 0; expected a whole number from 1"),
+        (["--chunk-size", "0"], "chunk-size: got 0"),
+        (["--workers", "-1"], "workers: got -1"),
+        (["--processes", "-1"], "processes: got -1"),
+        (["--log-normal", "--log-normal-m-std", "-1"], "log-normal-m-std: got -1.0"),
+        (["--log-normal", "--log-normal-k-mean", "nan"], "log-normal-k-mean: got nan"),
+        (["--dtypes", "int8"], "dtypes: got 'int8'"),
         (["--method", "feedback"], "feedback: got the CPU; expected a GPU"),
         (["--min-size", "8", "--max-size", "8", "--num-shapes", "99"], "widen --min-size"),
     ],
@@ -155,5 +252,9 @@ def test_an_output_that_cannot_be_is_refused(tmp_path):
     assert "got the ending 'csv'" in refusal(*CPU, "--output", "t.csv", cwd=tmp_path)
     said = refusal("--format", "json", *CPU, "--output", "t.parquet", cwd=tmp_path)
     assert "got the ending .parquet; expected .json" in said
+    long = "x" * 300 + ".parquet"
+    assert "File name too long" in refusal(*CPU, "--output", long, cwd=tmp_path)
+    said = refusal(*CPU, "--output", "/proc/t.parquet", cwd=tmp_path)
+    assert said.startswith("/proc/t.parquet")
     (tmp_path / "t.parquet").touch()
     assert "exists already" in refusal(*CPU, "--output", "t.parquet", cwd=tmp_path)

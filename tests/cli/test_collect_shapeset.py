@@ -55,3 +55,21 @@ def test_a_set_that_is_none_is_refused(text, tmp_path):
     if text is not None:
         (tmp_path / "shapes.json").write_text(text)
     assert refusal(*CPU, cwd=tmp_path).startswith("shapes.json: ")
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        ('"M": 33', '"M": 0', "M: got 0; expected a whole number from 1"),
+        ('"K": 65', '"K": -64', "K: got -64; expected a whole number from 1"),
+        ('"addmm"', '"admm"', "got 'admm'"),
+        ('"float64"', '"float33"', "dtype: got 'float33'"),
+    ],
+)
+def test_a_problem_that_cannot_be_is_named(was, now, said, folder):
+    text = (folder / "shapes.json").read_text()
+    assert was in text
+    (folder / "shapes.json").write_text(text.replace(was, now))
+    refused = refusal(*CPU, cwd=folder)
+    assert refused.startswith("shapes.json: ")
+    assert said in refused

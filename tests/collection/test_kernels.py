@@ -20,13 +20,13 @@ pytest.importorskip("triton")
 
 from torch._inductor.kernel.mm_common import load_kernel_template
 
+from torch_diode.collection.compile_ahead import CompileAhead
+from torch_diode.collection.crew import ForkAfterCudaError
 from torch_diode.collection.kernel_compile import (
     CompileOutcome,
-    ForkAfterCudaError,
     compile_kernel,
     compiling_for,
     precompile,
-    precompile_all,
 )
 from torch_diode.collection.kernel_source import (
     SourceKey,
@@ -257,7 +257,8 @@ class TestCompile:
             MMShape("addmm", 41, 63, 97, dtype="bfloat16"),
         ]
         specs = [library.spec_for(p, Candidate(MM, SMALL)) for p in problems]
-        outcomes = list(precompile_all(library.jobs(specs), ARCH, processes=2))
+        with CompileAhead(library.jobs(specs), ARCH, processes=2) as ahead:
+            outcomes = list(ahead.finished())
         assert [o.error for o in outcomes] == ["", ""]
         compiled = cubins(fresh_triton_cache)
         assert len(compiled) == 2
@@ -270,7 +271,7 @@ class TestCompile:
     ) -> None:
         monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
         with pytest.raises(ForkAfterCudaError):
-            list(precompile_all([], ARCH, processes=1))
+            CompileAhead([], ARCH, processes=1)
 
 
 def _compile_as_a_launch_would(library: KernelLibrary, problem: MMShape, spec: KernelSpec) -> None:

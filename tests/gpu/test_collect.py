@@ -88,7 +88,7 @@ def test_after_a_kill_the_same_command_continues(tmp_path: Path) -> None:
     assert len(dataset.problems) == 40
 
 
-def test_inductors_own_times_can_be_collected(tmp_path: Path) -> None:
+def test_inductors_autotuning_can_be_collected_from(tmp_path: Path) -> None:
     problem = MMShape("mm", 256, 512, 256, transpose_b=True)
     write_shapes(OperationShapeSet.of([problem]), tmp_path / "shapes.json")
     run(
@@ -98,7 +98,7 @@ def test_inductors_own_times_can_be_collected(tmp_path: Path) -> None:
     )
     dataset = read_dataset(tmp_path / "f.parquet")
     assert {timing.problem for timing in dataset} == {problem}
-    assert dataset.texts("method") == ["feedback"]
+    assert dataset.texts("method") == ["feedback-clean"]
     assert len(dataset) > 10
 
 

@@ -8,26 +8,22 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.cli import collect_options as options
+from torch_diode.cli.collect_options import Dtypes, How, Operations
 from torch_diode.cli.drawing import ALL_DTYPES
+from torch_diode.cli.option_groups import spread
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types import checks
 from torch_diode.types.errors import EmptySelectionError
 from torch_diode.types.problem import OPS, MMShape
 
 
+@spread
 def collect_shapeset(
     context: typer.Context,
     shapeset: Annotated[Path, typer.Option(help="Shape set (JSON).")],
-    output: options.Output,
-    operations: options.Operations = None,
-    dtypes: options.Dtypes = None,
-    search_space: options.SearchSpace = "EXHAUSTIVE",
-    search_mode: options.SearchMode = "max-autotune",
-    method: options.Method = "sweep",
-    chunk_size: options.ChunkSize = None,
-    processes: options.Processes = 0,
-    overwrite: options.Overwrite = False,
+    how: How,
+    operations: Operations = None,
+    dtypes: Dtypes = None,
 ) -> None:
     """Time every candidate on a shape set's problems; run again after a kill, it continues.
 
@@ -36,11 +32,8 @@ def collect_shapeset(
     problems = shapeset_problems(shapeset, operations or [], dtypes or [])
     from torch_diode.cli import collecting
 
-    how = collecting.How(
-        output, search_space, search_mode, method, chunk_size, processes, overwrite
-    )
-    run = collecting.Collecting.of("collect-shapeset", context, how)
-    run.run(problems, {})
+    with collecting.Collecting.of("collect-shapeset", context, how) as run:
+        run.run(problems, {})
 
 
 def shapeset_problems(path: Path, ops: Sequence[str], dtypes: Sequence[str]) -> list[MMShape]:

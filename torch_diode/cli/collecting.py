@@ -1,65 +1,41 @@
-"""What the collecting commands have in common: the device, the output, and the run itself."""
+"""What the collecting commands have in common: the devices, the output, and the run itself."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
-import importlib.metadata
-import multiprocessing
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import typer
 
+from torch_diode.cli.collect_options import How
 from torch_diode.cli.output import say
 from torch_diode.cli.progress import CollectionProgress
 from torch_diode.cli.stats import print_statistics
 from torch_diode.collection import plan
+from torch_diode.collection.bench import Setting
 from torch_diode.collection.campaign import Campaign, GroupReport
-from torch_diode.collection.cpu_timer import cpu_library, time_on_cpu
+from torch_diode.collection.cluster import Cluster
+from torch_diode.collection.cpu_timer import cpu_library
+from torch_diode.collection.devices import Devices, apart, find_devices
+from torch_diode.collection.groups import Group
+from torch_diode.collection.installed import releases
 from torch_diode.collection.kernels import KernelLibrary
+from torch_diode.collection.node import Finished, Opening, compiling_processes
 from torch_diode.collection.parts import Parts, check_writable, output_file
 from torch_diode.collection.store import TimingStore
-from torch_diode.hardware import detect
-from torch_diode.types import checks
 from torch_diode.types.candidates import Candidates
-from torch_diode.types.errors import MissingPartError
+from torch_diode.types.errors import FileFaultError, InvalidValueError, MissingPartError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
-SEARCH_SPACES = ("EXHAUSTIVE", "DEFAULT")
-METHODS = ("sweep", "feedback")
-SEARCH_MODES = ("max-autotune",)
 SHIPPED = "diode_datasets/matmul"
-Result = TypeVar("Result")
 _FOREVER = 30 * 24 * 3600.0
-
-
-@dataclass(frozen=True)
-class How:
-    """How to collect, whatever is collected."""
-
-    output: Path
-    search_space: str = "EXHAUSTIVE"
-    search_mode: str = "max-autotune"
-    method: str = "sweep"
-    chunk_size: int | None = None
-    processes: int = 0
-    overwrite: bool = False
-
-    def __post_init__(self) -> None:
-        checks.one_of("collect", "search-space", self.search_space, SEARCH_SPACES)
-        checks.one_of("collect", "search-mode", self.search_mode, SEARCH_MODES)
-        checks.one_of("collect", "method", self.method, METHODS)
-
-    @property
-    def chunk(self) -> int:
-        """Problems a group."""
-        return self.chunk_size or plan.CHUNK
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_GROUPS_A_MACHINE = 4
 
 
 @dataclass
@@ -72,11 +48,27 @@ class Collecting:
     seed: int
     device: str | None
     hardware: Hardware = field(init=False)
+    releases: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.file, self.form = output_file(self.how.output, self.form)
         check_writable(self.file, self.how.overwrite)
-        self.hardware = find_hardware(self.device)
+        if self.how.ray and self.how.method == "feedback":
+            raise InvalidValueError(
+                "--ray: got --method feedback; expected sweep, which is what machines share"
+            )
+        self.cluster: Cluster | None = None
+        self.releases = releases()
+        if self.how.ray is not None:
+            opening = Opening(self.device, self.how.workers, self.how.processes)
+            self.cluster = Cluster(self.how.ray, opening, say)
+            self.hardware, self.releases = self.cluster.hardware, self.cluster.hello.releases
+        else:
+            self.devices = _devices(self.device, self.how.workers)
+            self.hardware = self.devices.hardware
+        self._check_method()
+
+    def _check_method(self) -> None:
         if self.how.method == "feedback" and self.hardware.kind == "cpu":
             raise MissingPartError(
                 "feedback: got the CPU; expected a GPU, since Inductor has one choice for a "
@@ -91,6 +83,13 @@ class Collecting:
     def of(cls, command: str, context: typer.Context, how: How) -> Collecting:
         """With the program's global options."""
         return cls(command, how, context.obj.form, context.obj.seed or 0, context.obj.device)
+
+    def __enter__(self) -> Collecting:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.cluster is not None:
+            self.cluster.close()
 
     def run(self, problems: Sequence[MMShape], options: Mapping[str, Any]) -> None:
         """Time what is not timed yet, make one file of it all, and show its statistics."""
@@ -111,6 +110,15 @@ class Collecting:
         except KeyboardInterrupt:
             say(f"{parts.directory}: all finished problems kept; the same command continues")
             raise
+        except FileFaultError as fault:
+            if isinstance(fault.__cause__, OSError) and fault.__cause__.errno in _DISK_FULL:
+                raise FileFaultError(
+                    f"{fault}; all finished problems are kept in {parts.directory}: free some "
+                    "space and run the same command again"
+                ) from fault
+            raise
+        finally:
+            parts.close()
         say(f"{self.file}: {self.file.stat().st_size / 1e6:.1f} MB")
         print_statistics(dataset)
 
@@ -124,43 +132,93 @@ class Collecting:
             "search-space": self.how.search_space,
             "seed": self.seed,
             **options,
-            **releases(),
+            **self.releases,
             "problems": hashlib.sha256(keys.encode()).hexdigest()[:16],
         }
 
     def _time(self, problems: Sequence[MMShape], store: TimingStore) -> None:
         if not problems:
             return
-        if self.hardware.kind == "cpu":
-            groups = plan.plan(problems, plan.vendor_only, cpu_library(), self.how.chunk)
-            time_on_cpu(groups, self.hardware, releases(), store, self.seed)
-        elif self.how.method == "feedback":
+        if self.how.method == "feedback":
             self._autotune(problems, store)
+            return
+        library = self._library()
+        groups = plan.plan(problems, self._rule(problems), library, self._chunk(problems))
+        self._say_plan(problems, groups)
+        if self.cluster is not None:
+            self._time_on_cluster(self.cluster, groups, library, store)
         else:
-            self._sweep(problems, store)
+            self._time_here(groups, library, store)
 
-    def _sweep(self, problems: Sequence[MMShape], store: TimingStore) -> None:
+    def _library(self) -> KernelLibrary:
+        if self.hardware.kind == "cpu":
+            return cpu_library()
         from torch_diode.integration.template_source import template_source
 
-        _show_only(self.device)
-        library = KernelLibrary(template_source, self.hardware.units)
-        groups = plan.plan(
-            problems, self._rule(problems), library, self.how.chunk_size or plan.CHUNK
-        )
+        return KernelLibrary(template_source, self.hardware.units)
+
+    def _chunk(self, problems: Sequence[MMShape]) -> int:
+        """Problems a group; on a cluster so few that every machine gets several groups."""
+        if self.how.chunk_size or self.cluster is None:
+            return self.how.chunk_size or plan.CHUNK
+        share = len(problems) // (_GROUPS_A_MACHINE * max(len(self.cluster), 1))
+        return min(max(share, 1), plan.CHUNK)
+
+    def _say_plan(self, problems: Sequence[MMShape], groups: Sequence[Group]) -> None:
         kernels = len({spec for group in groups for spec in group.specs})
-        say(f"{len(problems):,} problems in {len(groups):,} groups, {kernels:,} kernels to compile")
-        campaign = Campaign(groups, library, self.hardware, releases(), self.seed)
+        if self.cluster is not None:
+            count = len(self.cluster)
+            where = f"{count} machine{'s' * (count != 1)} with {self.hardware.name}"
+        else:
+            where = f"{len(self.devices.names)} × {self.hardware.name}"
+            if self.devices.others:
+                say(f"left alone, of another kind: {', '.join(self.devices.others)}")
+        say(
+            f"{len(problems):,} problems in {len(groups):,} groups, {kernels:,} kernels to "
+            f"compile, on {where}"
+        )
+
+    def _time_here(
+        self, groups: Sequence[Group], library: KernelLibrary, store: TimingStore
+    ) -> None:
+        names = self.devices.names
+        campaign = Campaign(groups, library, self.hardware, self.releases, self.seed, devices=names)
         reports: list[GroupReport] = []
-        processes = self.how.processes or max((os.cpu_count() or 2) - 2, 1)
+        processes = self.how.processes or compiling_processes()
         campaign.run(store, processes, time.monotonic() + _FOREVER, reports.append)
-        wrong = sum(report.wrong for report in reports)
-        if wrong:
-            say(f"{wrong:,} timings left out: their kernels gave a wrong result")
+        if campaign.lost:
+            say(
+                f"{len(campaign.lost):,} timing processes were lost ({campaign.lost[-1]}) and "
+                "replaced; a kernel that did it is recorded as failed"
+            )
+        _say_losses(sum(report.wrong for report in reports), campaign.left_out)
+
+    def _time_on_cluster(
+        self, cluster: Cluster, groups: Sequence[Group], library: KernelLibrary, store: TimingStore
+    ) -> None:
+        wrong, left_out = 0, []
+
+        def keep(finished: Finished) -> None:
+            nonlocal wrong
+            if finished.dataset is None:
+                left_out.append(finished.problem)
+            else:
+                wrong += finished.dataset.table.column("status").to_pylist().count("wrong")
+                store.append(finished.dataset)
+
+        cluster.time(groups, Setting(library, self.hardware, self.releases, self.seed), keep)
+        _say_losses(wrong, left_out)
 
     def _rule(self, problems: Sequence[MMShape]) -> plan.CandidateRule:
+        if self.hardware.kind == "cpu":
+            return plan.vendor_only
         if self.how.search_space == "EXHAUSTIVE":
             return plan.exhaustive(self.hardware)
-        lists = apart(default_lists, problems, self.hardware)
+        if self.cluster is not None:
+            # Nothing is timed here, and what has threads should not be forked.
+            lists = default_lists(problems, self.hardware)
+        else:
+            lists = apart(default_lists, problems, self.hardware)
         return plan.listed(lists.__getitem__, self.hardware)
 
     def _autotune(self, problems: Sequence[MMShape], store: TimingStore) -> None:
@@ -170,27 +228,18 @@ class Collecting:
         # With torch-diode deciding, Inductor would time the few it is given.
         registration.disable()
         for problem in problems:
-            store.append(autotune(problem, self.device or "cuda", self.how.search_space))
+            device = self.device or "cuda"
+            store.append(autotune(problem, device, self.how.search_space, clean=True))
 
 
-def find_hardware(device: str | None) -> Hardware:
-    """The chip to collect on, asked in another process: this one must not touch CUDA before it
-    has forked those that compile."""
-    if device == "cpu":
-        return detect(device)
+def _devices(device: str | None, workers: int) -> Devices:
     try:
-        return apart(detect, device or "cuda")
+        return find_devices(device, workers)
     except MissingPartError as fault:
         raise MissingPartError(
             f"{fault}; collect where there is a GPU, give --device cpu to time ATen there, "
             f"or use the timings that come with torch-diode in {SHIPPED}"
         ) from None
-
-
-def apart(function: Callable[..., Result], *arguments: Any) -> Result:
-    """What a function returns, called in a forked process; its errors are raised here."""
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        return pool.apply(function, arguments)
 
 
 def default_lists(problems: Sequence[MMShape], hardware: Hardware) -> dict[MMShape, Candidates]:
@@ -200,18 +249,8 @@ def default_lists(problems: Sequence[MMShape], hardware: Hardware) -> dict[MMSha
     return {problem: default_candidates(problem, hardware) for problem in problems}
 
 
-def releases() -> dict[str, str]:
-    """What the timings are made with."""
-    found = {"torch": "", "triton": ""}
-    for name in found:
-        with suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name).partition("+")[0]
-    return found
-
-
-def _show_only(device: str | None) -> None:
-    """Have CUDA see the chosen device alone: it is then the current one, in every process."""
-    _, _, index = (device or "cuda").partition(":")
-    if index:
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-        os.environ["CUDA_VISIBLE_DEVICES"] = visible.split(",")[int(index)] if visible else index
+def _say_losses(wrong: int, left_out: Sequence[MMShape]) -> None:
+    if wrong:
+        say(f"{wrong:,} timings left out: their kernels gave a wrong result")
+    if left_out:
+        say(f"{len(left_out):,} problems left out, they end what times them: {left_out[0]} first")

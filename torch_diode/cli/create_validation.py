@@ -9,10 +9,10 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
-from torch_diode.cli import collect_options as options
-from torch_diode.cli import drawing
+from torch_diode.cli.collect_options import How, Shapes
 from torch_diode.cli.collect_shapeset import shapeset_problems
-from torch_diode.cli.drawing import Drawing, Size, size_of
+from torch_diode.cli.drawing import Size, size_of
+from torch_diode.cli.option_groups import spread
 from torch_diode.cli.output import say
 from torch_diode.files.datasets import read_dataset, shards
 from torch_diode.files.faults import naming
@@ -23,9 +23,11 @@ from torch_diode.types.problem import MMShape
 _SIZES = ["op", "B", "M", "N", "K"]
 
 
+@spread
 def create_validation(
     context: typer.Context,
-    output: options.Output,
+    how: How,
+    shapes: Shapes,
     shapeset: Annotated[
         Path | None, typer.Option(help="Shape set (JSON) to take problems from.")
     ] = None,
@@ -36,63 +38,23 @@ def create_validation(
             "output's directory."
         ),
     ] = None,
-    num_shapes: options.NumShapes = 100,
-    search_space: options.SearchSpace = "EXHAUSTIVE",
-    search_mode: options.SearchMode = "max-autotune",
-    log_normal: options.IsLogNormal = False,
-    log_normal_m_mean: options.MMean = options.LAW.m[0],
-    log_normal_m_std: options.MStd = options.LAW.m[1],
-    log_normal_n_mean: options.NMean = options.LAW.n[0],
-    log_normal_n_std: options.NStd = options.LAW.n[1],
-    log_normal_k_mean: options.KMean = options.LAW.k[0],
-    log_normal_k_std: options.KStd = options.LAW.k[1],
-    min_size: options.MinSize = None,
-    max_size: options.MaxSize = None,
-    power_of_two: options.PowerOfTwo = False,
-    no_rectangular: options.NoRectangular = False,
-    no_odd_sizes: options.NoOddSizes = False,
-    operations: options.Operations = None,
-    dtypes: options.Dtypes = None,
-    layouts: options.Layouts = None,
-    tf32: options.Tf32 = False,
-    method: options.Method = "sweep",
-    chunk_size: options.ChunkSize = None,
-    processes: options.Processes = 0,
-    overwrite: options.Overwrite = False,
 ) -> None:
     """Collect a validation set: drawn shapes, or a shape set's, that no training data has.
 
     Example: torch-diode --seed 43 create-validation --output validation.parquet --num-shapes 50
     """
+    given = None
+    if shapeset is not None:
+        given = shapeset_problems(shapeset, shapes.operations or [], shapes.dtypes or [])
+    wanted = shapes.drawing(context.obj.device)
     from torch_diode.cli import collecting
 
-    how = collecting.How(
-        output, search_space, search_mode, method, chunk_size, processes, overwrite
-    )
-    if shapeset is not None:
-        given = shapeset_problems(shapeset, operations or [], dtypes or [])
-        run = collecting.Collecting.of("create-validation", context, how)
-        run.run(unshared(given, taken_sizes(exclude, run.file)), {})
-        return
-    wanted = Drawing(
-        num_shapes,
-        tuple(operations or drawing.OPERATIONS),
-        tuple(dtypes or drawing.default_dtypes(context.obj.device)),
-        tuple(layouts or ("nn",)),
-        log_normal,
-        (log_normal_m_mean, log_normal_m_std),
-        (log_normal_n_mean, log_normal_n_std),
-        (log_normal_k_mean, log_normal_k_std),
-        min_size,
-        max_size,
-        power_of_two,
-        no_rectangular,
-        no_odd_sizes,
-        tf32,
-    )
-    run = collecting.Collecting.of("create-validation", context, how)
-    taken = taken_sizes(exclude, run.file)
-    run.run(wanted.problems(run.hardware, run.seed, taken), wanted.options())
+    with collecting.Collecting.of("create-validation", context, how) as run:
+        taken = taken_sizes(exclude, run.file)
+        if given is not None:
+            run.run(unshared(given, taken), {})
+        else:
+            run.run(wanted.problems(run.hardware, run.seed, taken), wanted.options())
 
 
 def taken_sizes(exclude: Sequence[Path] | None, output: Path) -> set[Size]:

@@ -1,8 +1,9 @@
-"""How far a collection is: a bar on a terminal, a line now and then where there is none."""
+"""How far a collection or a training is: a bar on a terminal, plain lines where there is none."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from rich.progress import (
     BarColumn,
@@ -17,6 +18,7 @@ from torch_diode.cli.output import console, say
 from torch_diode.types.dataset import Dataset
 
 _SECONDS_A_LINE = 10.0
+_SHOWN = ("loss", "regret@1", "regret@3", "regret@5")
 
 
 class CollectionProgress:
@@ -74,3 +76,45 @@ class CollectionProgress:
             f"{self.done:,} of {self.total:,} problems, {self.timings:,} timings in "
             f"{spent:,.0f} s, {self.rate:,.0f}/s, {left:,.0f} s to go"
         )
+
+
+class TrainingProgress:
+    """Epochs done of all, and the regret they reached."""
+
+    def __init__(self, epochs: int) -> None:
+        self.epochs = epochs
+        self._start = time.monotonic()
+        self._regret = ""
+        self._bar: Progress | None = None
+        if console().is_terminal:
+            self._bar = Progress(
+                SpinnerColumn(),
+                TextColumn("Training"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("epochs{task.fields[regret]}, ETA"),
+                TimeRemainingColumn(),
+                console=console(),
+                transient=True,
+            )
+            self._task = self._bar.add_task("", total=epochs, regret="")
+
+    def __enter__(self) -> TrainingProgress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def tell(self, row: Mapping[str, float]) -> None:
+        """One more epoch is done."""
+        if "regret@1" in row:
+            self._regret = f", regret@1 {row['regret@1']:.4f}"
+        if self._bar is not None:
+            self._bar.update(self._task, completed=int(row["epoch"]), regret=self._regret)
+        elif "regret@1" in row:
+            spent = time.monotonic() - self._start
+            numbers = "  ".join(f"{n} {v:.4f}" for n, v in row.items() if n in _SHOWN)
+            say(f"epoch {row['epoch']:.0f} of {self.epochs}: {numbers}  {spent:,.0f} s")

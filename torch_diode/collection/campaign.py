@@ -1,57 +1,34 @@
 """A campaign: many problems with their candidates, compiled ahead, timed, and kept.
 
-Problems come in groups that share kernels. Worker processes compile the groups in order while the
-GPU times the ones before, so neither waits long for the other.
+Problems come in groups that share kernels. Processes compile the groups in order while others,
+one for each device, time the ones before, so neither waits long for the other. This process does
+neither: it hands out work and keeps what comes back.
 """
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-import torch
-
-from torch_diode.collection.compile_ahead import CompileAhead
+from torch_diode.collection.bench import Setting
+from torch_diode.collection.groups import Group, Task
 from torch_diode.collection.kernel_compile import CompileOutcome
-from torch_diode.collection.kernels import KernelInfeasibleError, KernelLibrary, KernelSpec
-from torch_diode.collection.launching import Launcher
+from torch_diode.collection.kernels import KernelLibrary
 from torch_diode.collection.store import TimingStore
-from torch_diode.collection.sweep import Sweep
-from torch_diode.collection.timer import Timer
-from torch_diode.types.candidates import Candidates
+from torch_diode.collection.workshop import Run, Timed, Workshop
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
-Task = tuple[MMShape, Candidates]
+_LONGEST_WAIT_S = 60.0
+"""Longer ones than a month the system refuses."""
 
-
-@dataclass(frozen=True)
-class Group:
-    """Problems that are timed one after the other, and share most of their kernels."""
-
-    name: str
-    tasks: tuple[Task, ...]
-    specs: tuple[KernelSpec, ...]
-    """The kernels they need, each once."""
-
-    @classmethod
-    def of(cls, name: str, tasks: Sequence[Task], library: KernelLibrary) -> Group:
-        """A group of these problems, its kernels found."""
-        launcher = Launcher(library)
-        found: dict[KernelSpec, None] = {}
-        for problem, candidates in tasks:
-            for candidate in candidates:
-                if candidate.config is not None:
-                    with contextlib.suppress(KernelInfeasibleError):
-                        found[launcher.spec_for(problem, candidate)] = None
-        return cls(name, tuple(tasks), tuple(found))
+__all__ = ["Campaign", "Group", "GroupReport", "Task"]
 
 
 @dataclass(frozen=True)
 class GroupReport:
-    """What came of a group."""
+    """What came of a group; seconds are those of all timing processes together."""
 
     name: str
     problems: int
@@ -61,16 +38,37 @@ class GroupReport:
     stalled: int
     wrong: int
 
+    @classmethod
+    def of(cls, run: Run) -> GroupReport:
+        """From a run, done or not."""
+        counts = (run.problems, run.timings, run.waited_s, run.timed_s, run.stalled, run.wrong)
+        return cls(run.group.name, *counts)
+
 
 @dataclass
 class Campaign:
-    """The plan: groups in order, and what is needed to compile them."""
+    """The plan: groups in order, and what is needed to compile and to time them.
+
+    `devices` has an entry for each timing process: what CUDA_VISIBLE_DEVICES should say there,
+    `cpu`, or nothing for the device that is there.
+    """
 
     groups: Sequence[Group]
     library: KernelLibrary
     hardware: Hardware
-    releases: dict[str, str]
+    releases: Mapping[str, str]
     seed: int = 0
+    band: float | None = None
+    """Where given, the fastest of each problem are timed again until their noise is within it."""
+    devices: Sequence[str] = ("",)
+    lost: list[str] = field(default_factory=list)
+    """Why timing processes were lost; each was replaced."""
+    left_out: list[MMShape] = field(default_factory=list)
+    """Problems that ended process after process, and no candidate of theirs to blame."""
+
+    def setting(self) -> Setting:
+        """What timing processes are made with."""
+        return Setting(self.library, self.hardware, self.releases, self.seed, self.band)
 
     def run(
         self,
@@ -83,46 +81,29 @@ class Campaign:
 
         Returns what compiling each kernel came to: what it needs of the chip.
         """
-        once = dict.fromkeys(spec for group in self.groups for spec in group.specs)
-        arch = int(self.hardware.arch.removeprefix("sm_"))
-        ahead = CompileAhead(self.library.jobs(once), arch, processes)
-        try:
-            device = torch.device("cuda", torch.cuda.current_device())
-            timer = Timer(device, 2 * self.hardware.l2_bytes, self.seed)
-            sweep = Sweep(
-                self.hardware.name,
-                Launcher(self.library),
-                timer,
-                self.releases,
-                ahead.outcomes,
-                self.hardware.shared_memory_per_block,
-                self.seed,
-            )
+        with Workshop(self.setting(), self.devices, processes) as shop:
+            self.lost = shop.lost
             for group in self.groups:
-                start = time.monotonic()
-                if not ahead.wait_for(group.specs, max(deadline - start, 0)):
-                    break
-                report(self._time_group(group, sweep, store, time.monotonic() - start, deadline))
-                if time.monotonic() >= deadline:
-                    break
-        finally:
-            ahead.stop()
-            store.flush()
-        return list(ahead.outcomes.values())
+                shop.give(group)
+            while shop.busy:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    shop.close()
+                for timed in shop.advance(min(left, _LONGEST_WAIT_S) if left > 0 else None):
+                    self._keep(timed, store, report)
+            for run in shop.unfinished():
+                if run.problems:
+                    report(GroupReport.of(run))
+            outcomes = list(shop.outcomes.values())
+        store.flush()
+        return outcomes
 
-    def _time_group(
-        self, group: Group, sweep: Sweep, store: TimingStore, waited: float, deadline: float
-    ) -> GroupReport:
-        start, stalled = time.monotonic(), sweep.timer.stalled
-        problems = timings = wrong = 0
-        for problem, candidates in group.tasks:
-            if time.monotonic() >= deadline:
-                break
-            finished = sweep.time(problem, candidates)
-            store.append(finished)
-            problems += 1
-            timings += len(finished)
-            wrong += finished.table.column("status").to_pylist().count("wrong")
-        spent = time.monotonic() - start
-        stalled = sweep.timer.stalled - stalled
-        return GroupReport(group.name, problems, timings, waited, spent, stalled, wrong)
+    def _keep(
+        self, timed: Timed, store: TimingStore, report: Callable[[GroupReport], None]
+    ) -> None:
+        if timed.dataset is None:
+            self.left_out.append(timed.problem)
+        else:
+            store.append(timed.dataset)
+        if not timed.run.left:
+            report(GroupReport.of(timed.run))

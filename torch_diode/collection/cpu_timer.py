@@ -8,22 +8,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 
-from torch_diode.collection.campaign import Group
 from torch_diode.collection.kernel_source import SourceKey, TemplateSource
 from torch_diode.collection.kernels import KernelInfeasibleError, KernelLibrary
-from torch_diode.collection.launching import Launcher
-from torch_diode.collection.store import TimingStore
-from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timer import Launch, Timer
-from torch_diode.types.candidates import Candidates
-from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import MissingPartError
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
 
 _FLUSH_BYTES = 32 << 20
 
@@ -55,35 +46,8 @@ class CpuTimer(Timer):
 
 def cpu_library() -> KernelLibrary:
     """A library without kernels: Triton's templates do not run on the CPU."""
-
-    def provider(key: SourceKey) -> TemplateSource:
-        raise KernelInfeasibleError(f"{key.template}: got the CPU; expected a GPU; time aten only")
-
-    return KernelLibrary(provider, num_sms=0)
+    return KernelLibrary(_no_kernels, num_sms=0)
 
 
-def time_on_cpu(
-    groups: Sequence[Group],
-    hardware: Hardware,
-    releases: Mapping[str, str],
-    store: TimingStore,
-    seed: int = 0,
-) -> None:
-    """Time groups one after the other, as a campaign does on a GPU."""
-    sweep = Sweep(hardware.name, Launcher(cpu_library()), CpuTimer(seed), releases, seed=seed)
-    try:
-        for group in groups:
-            for problem, candidates in group.tasks:
-                store.append(_timed(sweep, problem, candidates))
-    finally:
-        store.flush()
-
-
-def _timed(sweep: Sweep, problem: MMShape, candidates: Candidates) -> Dataset:
-    try:
-        return sweep.time(problem, candidates)
-    except RuntimeError as fault:
-        # What ATen says where its library has no kernel for a dtype on this CPU.
-        raise MissingPartError(
-            f"{problem}: this CPU does not run it ({fault}); choose another with --dtypes"
-        ) from fault
+def _no_kernels(key: SourceKey) -> TemplateSource:
+    raise KernelInfeasibleError(f"{key.template}: got the CPU; expected a GPU; time aten only")

@@ -8,12 +8,11 @@ needs (shared memory, registers) before anything has run.
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,14 +20,10 @@ import torch
 
 from torch_diode.collection.kernel_source import TemplateSource
 from torch_diode.collection.kernels import KernelSpec, jit_function
-from torch_diode.types.errors import DiodeError, MissingPartError
+from torch_diode.types.errors import MissingPartError
 
 _USAGE = re.compile(r"REG:(\d+) STACK:(\d+)")
 Job = tuple[TemplateSource, KernelSpec]
-
-
-class ForkAfterCudaError(DiodeError):
-    """Worker processes were asked for by a process that already holds a CUDA context."""
 
 
 @dataclass(frozen=True)
@@ -112,30 +107,14 @@ def precompile(source: TemplateSource, spec: KernelSpec, arch: int) -> CompileOu
     return CompileOutcome(spec, seconds, compiled.metadata.shared, registers, stack)
 
 
-def precompile_all(jobs: Sequence[Job], arch: int, processes: int) -> Iterator[CompileOutcome]:
-    """Compile in forked processes; outcomes come as they are done, in no order."""
-    if torch.cuda.is_initialized():
-        raise ForkAfterCudaError(
-            "precompile: got a process that has used CUDA; expected one that has not, since "
-            "forked workers cannot; compile before the first CUDA call"
-        )
-    context = multiprocessing.get_context("fork")
-    with context.Pool(processes) as pool:
-        yield from pool.imap_unordered(_precompile_job, _longest_first(jobs, arch))
-
-
-def _longest_first(jobs: Iterable[Job], arch: int) -> list[tuple[TemplateSource, KernelSpec, int]]:
+def longest_first(jobs: Iterable[Job]) -> list[Job]:
     """Big tiles compile longest: started last, one of them would keep everyone waiting."""
 
     def work(job: Job) -> int:
         config = job[1].config
         return -config.block_m * config.block_n * config.block_k
 
-    return [(source, spec, arch) for source, spec in sorted(jobs, key=work)]
-
-
-def _precompile_job(job: tuple[TemplateSource, KernelSpec, int]) -> CompileOutcome:
-    return precompile(*job)
+    return sorted(jobs, key=work)
 
 
 def resource_usage(cubin: bytes) -> tuple[int, int]:

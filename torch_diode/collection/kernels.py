@@ -105,7 +105,7 @@ class KernelLibrary:
         return self._kernels[spec]
 
     def jobs(self, specs: Iterable[KernelSpec]) -> list[tuple[TemplateSource, KernelSpec]]:
-        """What `kernel_compile.precompile_all` needs to compile `specs` in other processes."""
+        """What `CompileAhead` needs to compile `specs` in other processes."""
         return [(self._provider(spec.source), spec) for spec in specs]
 
 

@@ -14,7 +14,7 @@ import shutil
 import signal
 import weakref
 from collections.abc import Callable, Mapping
-from io import BufferedWriter
+from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ SETTINGS = "settings.txt"
 """JSON, but not called so: a directory's `.json` files are read as datasets."""
 FILE_NAME = "timings"
 
-_held: weakref.WeakSet[BufferedWriter] = weakref.WeakSet()
+_held: weakref.WeakSet[BufferedWriter | FileIO] = weakref.WeakSet()
 """Files whose locks tell that this process lives."""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from torch_diode.candidates.space import candidate_space
-from torch_diode.collection.campaign import Group, Task
+from torch_diode.collection.groups import Group, Task
 from torch_diode.collection.kernel_source import unit_of
 from torch_diode.collection.kernels import SUPPORTED_DTYPES, KernelLibrary
 from torch_diode.collection.operands import bytes_needed

@@ -22,7 +22,7 @@ from torch_diode.files.datasets import shards
 from torch_diode.files.faults import naming
 from torch_diode.files.parquet_form import read_parquet, write_parquet
 from torch_diode.types.dataset import Dataset, Provenance
-from torch_diode.types.errors import EmptySelectionError
+from torch_diode.types.errors import EmptySelectionError, FileFaultError
 from torch_diode.types.problem import MMShape
 
 _HEAD = struct.Struct("<4sII")
@@ -46,7 +46,8 @@ class TimingStore:
     def _open_journal(self) -> None:
         """A journal of our own, locked for as long as we live: that is how others know we do."""
         self._journal = self.directory / f".journal-{uuid.uuid4().hex[:12]}.log"
-        self._stream = self._journal.open("ab")
+        # Unbuffered: what a full disk refused must not come back when the file is closed.
+        self._stream = self._journal.open("ab", buffering=0)
         fcntl.flock(self._stream, fcntl.LOCK_EX)
 
     def done(self) -> set[tuple[str, MMShape]]:
@@ -68,13 +69,23 @@ class TimingStore:
             writer.write_table(finished.table)
         data = sink.getvalue().to_pybytes()
         with naming(self._journal):
-            self._stream.write(_HEAD.pack(_MARK, len(data), zlib.crc32(data)) + data)
-            self._stream.flush()
-            os.fsync(self._stream.fileno())
+            self._write_record(_HEAD.pack(_MARK, len(data), zlib.crc32(data)) + data)
         self._parts.append(finished)
         self._rows += len(finished)
         if self._rows >= ROWS_A_SHARD:
             self.flush()
+
+    def _write_record(self, record: bytes) -> None:
+        """All of it or, on a full disk, nothing of it."""
+        whole = self._stream.seek(0, os.SEEK_END)
+        left = memoryview(record)
+        try:
+            while left:
+                left = left[self._stream.write(left) :]
+            os.fsync(self._stream.fileno())
+        except OSError:
+            self._stream.truncate(whole)
+            raise
 
     def flush(self) -> None:
         """Make a shard of what the journal holds, and start the journal anew."""
@@ -90,11 +101,19 @@ class TimingStore:
         self._stream.close()
         self._journal.unlink(missing_ok=True)
 
+    def abandon(self) -> None:
+        """Leave the journal as it is, for the next collector to make a shard of."""
+        self._stream.close()
+
     def __enter__(self) -> TimingStore:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and issubclass(kind, FileFaultError):
+            # Nothing more can be written, and saying so twice would hide the first time.
+            self.abandon()
+        else:
+            self.close()
 
     def _write_shard(self, parts: list[Dataset]) -> None:
         merged = Dataset.merge(parts)

@@ -72,11 +72,12 @@ def default_candidates(problem: MMShape, hardware: Hardware) -> Candidates:
         )
     recorder = ListRecorder()
     with pretend(hardware), V.set_choices_handler(recorder):
-        lower(getattr(torch, problem.op), _inputs(problem), _CONFIG, generate=False)
+        lower(getattr(torch, problem.op), inputs_of(problem), _CONFIG, generate=False)
     return Candidates.of(recorder.candidates)
 
 
-def _inputs(problem: MMShape) -> list[Input]:
+def inputs_of(problem: MMShape) -> list[Input]:
+    """What an op is given for a problem, in its argument order."""
     dtype = getattr(torch, problem.dtype)
     m, n, k = problem.M, problem.N, problem.K
     batch = (problem.B,) if problem.op in BATCHED else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,8 +15,10 @@ from torch._inductor.kernel_inputs import MMKernelInputs
 
 from torch_diode.collection.feedback import METHOD, CollectionMode, FeedbackTimings
 from torch_diode.collection.operands import operands
+from torch_diode.collection.timer import Measured
 from torch_diode.files.datasets import write_dataset
-from torch_diode.integration import machine
+from torch_diode.integration import machine, releases
+from torch_diode.integration.clean_times import clean_times
 from torch_diode.integration.guard import Guard
 from torch_diode.integration.observing import Observer
 from torch_diode.integration.problem import problem_of
@@ -38,11 +40,16 @@ class MatmulDatasetCollector:
         collector.dataset()
 
     Inductor times nothing where it has one choice: torch-diode itself should be off, or observe.
+    With `clean`, the clean timer stands in for Inductor's meanwhile: the times have no launch cost
+    in them, and Inductor picks by them.
     Only this collector's hook is removed at the end; those of others stay.
     """
 
-    def __init__(self, mode: CollectionMode = CollectionMode.TIMINGS) -> None:
+    def __init__(
+        self, mode: CollectionMode = CollectionMode.TIMINGS, *, clean: bool = False
+    ) -> None:
         self.guard = Guard()
+        self._clean = clean
         self.timings = FeedbackTimings(_releases(), mode)
         self._open: contextlib.ExitStack | None = None
 
@@ -50,6 +57,8 @@ class MatmulDatasetCollector:
         self._open = contextlib.ExitStack()
         self._open.enter_context(Observer().watching())
         self._open.callback(add_feedback(self._heard))
+        if self._clean:
+            self._open.enter_context(clean_times.opened())
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -84,12 +93,16 @@ class MatmulDatasetCollector:
         problem = problem_of(name, MMKernelInputs(list(input_nodes)))
         hardware = machine.hardware_of(input_nodes[0].get_device())
         times: dict[Candidate, float] = {}
+        measured: dict[Candidate, Measured] = {}
         for choice, milliseconds in timings.items():
             candidate = candidate_of(choice)
-            if candidate is not None:
-                # addmm has two vendor kernels, and candidates one: the faster stands for both.
-                times[candidate] = min(milliseconds, times.get(candidate, float("inf")))
-        self.timings.add(hardware.name, problem, times)
+            # addmm has two vendor kernels, and candidates one: the faster stands for both.
+            if candidate is None or (candidate in times and milliseconds >= times[candidate]):
+                continue
+            times[candidate] = milliseconds
+            if self._clean and choice in clean_times.measured:
+                measured[candidate] = clean_times.measured[choice]
+        self.timings.add(hardware.name, problem, times, measured)
 
 
 def add_feedback(function: Callable[..., None]) -> Callable[[], None]:
@@ -101,6 +114,32 @@ def add_feedback(function: Callable[..., None]) -> Callable[[], None]:
         cache.feedback_saver_fns = [f for f in cache.feedback_saver_fns if f is not function]
 
     return undo
+
+
+@contextlib.contextmanager
+def count_benchmarks() -> Iterator[dict[str, int]]:
+    """How many `choices` Inductor has listed, and how many of them `benchmarked`, as it goes."""
+    counts = {"choices": 0, "benchmarked": 0}
+    selector: Any = select.AlgorithmSelectorCache
+    own = vars(selector)["benchmark_choice"]
+
+    def listed(choices: list[Any]) -> list[Any]:
+        counts["choices"] += len(choices)
+        return choices
+
+    def benchmark_choice(cls: Any, *arguments: Any, **more: Any) -> float:
+        try:
+            return float(own.__get__(None, cls)(*arguments, **more))
+        finally:
+            counts["benchmarked"] += 1
+
+    undo = releases.add_preprocessing(listed)
+    selector.benchmark_choice = classmethod(benchmark_choice)
+    try:
+        yield counts
+    finally:
+        selector.benchmark_choice = own
+        undo()
 
 
 def candidate_of(choice: Any) -> Candidate | None:
@@ -128,8 +167,11 @@ def candidate_of(choice: Any) -> Candidate | None:
     )
 
 
-def autotune(problem: MMShape, device: str, search_space: str) -> Dataset:
-    """One problem through Inductor's own max-autotune, for what it times on the way."""
+def autotune(problem: MMShape, device: str, search_space: str, *, clean: bool = False) -> Dataset:
+    """One problem through Inductor's own max-autotune, for what it times on the way.
+
+    With `clean`, by the clean timer.
+    """
     generator = torch.Generator(device).manual_seed(0)
     tensors = operands(problem, torch.device(device), generator)
     torch.backends.cuda.matmul.allow_tf32 = problem.tf32
@@ -141,7 +183,7 @@ def autotune(problem: MMShape, device: str, search_space: str) -> Dataset:
         "max_autotune_gemm_backends": "ATEN,TRITON",
         "triton.enable_persistent_tma_matmul": True,
     }
-    with MatmulDatasetCollector() as collector, inductor_config.patch(config):
+    with MatmulDatasetCollector(clean=clean) as collector, inductor_config.patch(config):
         compiled: Callable[..., Any] = torch.compile(getattr(torch, problem.op), dynamic=False)
         compiled(*given)
     found = collector.dataset()

@@ -1,0 +1,211 @@
+"""How many timings a second the sweep makes, and how many Inductor's exhaustive autotune. A GPU.
+
+    python benchmarks/collection_rate.py [--minutes 1] [--autotune-seconds 120]
+
+The sweep times every candidate of drawn problems until it is done or the time is up, compiling
+included. The first few of the same problems then go through torch.compile with max-autotune and
+the EXHAUSTIVE search space, in a process of its own that is ended when its time is up; what it had
+compiled and timed by then is counted. Both start with empty caches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from torch_diode.collection.campaign import Campaign, GroupReport
+from torch_diode.collection.kernels import KernelLibrary
+from torch_diode.collection.plan import exhaustive, plan
+from torch_diode.collection.shape_sources import LogUniform, ShapeSource
+from torch_diode.collection.store import TimingStore
+from torch_diode.files.atomic import write_text
+from torch_diode.hardware import known
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+
+ROOT = Path(__file__).parents[1]
+MOST_FLOPS = 5e10
+
+
+def problems(count: int, seed: int) -> list[MMShape]:
+    """One kind, as a layer of a network has it, so that its kernels are shared."""
+    source = ShapeSource(LogUniform(64, 8192), ("mm",), layouts=("nt",), multiple=64)
+    drawn = source.draw(4 * count, seed)
+    return [problem for problem in drawn if problem.flops <= MOST_FLOPS][:count]
+
+
+def sweep(wanted: list[MMShape], hardware: Hardware, seconds: float, processes: int) -> dict:
+    """Timings, and the seconds from before the first kernel is compiled to the last timing."""
+    from torch_diode.integration.template_source import template_source
+
+    library = KernelLibrary(template_source, hardware.units)
+    groups = plan(wanted, exhaustive(hardware), library, chunk=25)
+    kernels = len({spec for group in groups for spec in group.specs})
+    releases = {name: importlib.metadata.version(name).partition("+")[0] for name in ("torch",)}
+    campaign = Campaign(groups, library, hardware, releases)
+    reports: list[GroupReport] = []
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder, TimingStore(Path(folder)) as store:
+        outcomes = campaign.run(store, processes, start + seconds, reports.append)
+        took = time.monotonic() - start
+    timings = sum(report.timings for report in reports)
+    return {
+        "problems": sum(report.problems for report in reports),
+        "timings": timings,
+        "kernels": kernels,
+        "compiled": len(outcomes),
+        "seconds": round(took, 1),
+        "timings_per_s": round(timings / took, 1),
+    }
+
+
+def autotune(problem: MMShape, seconds: float) -> dict[str, Any]:
+    """Inductor's search on one problem in a fresh process; how far it got in the time."""
+    with tempfile.TemporaryDirectory() as folder:
+        progress = Path(folder) / "progress.json"
+        command = [sys.executable, __file__, "--child", problem.key, str(progress)]
+        with own_caches(folder) as environment:
+            start = time.monotonic()
+            with subprocess.Popen(command, env=environment) as child:
+                try:
+                    child.wait(seconds)
+                except subprocess.TimeoutExpired:
+                    child.kill()
+            took = time.monotonic() - start
+        found = json.loads(progress.read_text()) if progress.exists() else {}
+    return counted(problem, found, took)
+
+
+def counted(problem: MMShape, found: dict[str, Any], took: float) -> dict[str, Any]:
+    """Rates, from the first call of the compiled function on: imports are not charged.
+
+    Inductor compiles everything first. While it is at that, the kernels compiled so far are the
+    most it can have timed.
+    """
+    searched = found.get("seconds", 0.0)
+    finished = bool(found.get("finished"))
+    count = found.get("benchmarked", 0) if finished else found.get("compiled", 0)
+    return {
+        "problem": problem.key,
+        "choices": found.get("choices", 0),
+        "compiled": found.get("compiled", 0),
+        "benchmarked": found.get("benchmarked", 0),
+        "finished": finished,
+        "seconds": round(searched, 1),
+        "process_seconds": round(took, 1),
+        "timings_per_s": round(count / searched, 2) if searched else 0.0,
+    }
+
+
+@contextlib.contextmanager
+def own_caches(folder: str) -> Iterator[dict[str, str]]:
+    """An environment in which nothing has been compiled yet."""
+    yield {
+        **os.environ,
+        "TORCH_DIODE": "0",
+        "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
+        "TRITON_CACHE_DIR": f"{folder}/triton",
+    }
+
+
+def search(problem: MMShape, progress: Path) -> None:
+    """The child: max-autotune one problem, and keep writing down how far it is."""
+    from torch._dynamo.utils import counters
+
+    from torch_diode.integration.feedback import autotune, count_benchmarks
+
+    start, done = time.monotonic(), threading.Event()
+    with count_benchmarks() as counts:
+
+        def write(finished: bool = False) -> None:
+            compiled = counters["inductor"]["select_algorithm_num_precompiles"]
+            state = {
+                "choices": counts["choices"],
+                "compiled": compiled or counts["benchmarked"],
+                "benchmarked": counts["benchmarked"],
+                "finished": finished,
+                "seconds": time.monotonic() - start,
+            }
+            write_text(progress, json.dumps(state))
+
+        def keep_writing() -> None:
+            while not done.wait(1.0):
+                write()
+
+        writer = threading.Thread(target=keep_writing, daemon=True)
+        writer.start()
+        autotune(problem, "cuda", "EXHAUSTIVE")
+        done.set()
+        writer.join()
+        write(finished=True)
+
+
+def main() -> None:
+    """Measure both, print and write."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=1.0, help="of the sweep")
+    parser.add_argument("--problems", type=int, default=400, help="of the sweep, at most")
+    parser.add_argument("--autotune-seconds", type=float, default=120.0, help="for each problem")
+    parser.add_argument("--autotune-problems", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=max((os.cpu_count() or 2) - 2, 1))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--hardware", default="nvidia-h200")
+    parser.add_argument("--output", type=Path, default=ROOT / "benchmarks/results/collection.json")
+    parser.add_argument("--child", nargs=2, metavar=("PROBLEM", "FILE"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        search(MMShape.from_key(given.child[0]), Path(given.child[1]))
+        return
+    if not torch.backends.cuda.is_built():
+        print("skipped: needs a GPU, and this torch is built without CUDA")
+        return
+    hardware = known(given.hardware)
+    wanted = problems(given.problems, given.seed)
+    # Before the sweep: Inductor's processes would take its cores.
+    searches = [autotune(p, given.autotune_seconds) for p in wanted[: given.autotune_problems]]
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TRITON_CACHE_DIR"] = folder
+        swept = sweep(wanted, hardware, 60 * given.minutes, given.processes)
+    print(
+        f"sweep: {swept['timings']:,} timings in {swept['seconds']} s: {swept['timings_per_s']}/s"
+    )
+    for one in searches:
+        how = "" if one["finished"] else ", not finished: at most"
+        print(
+            f"autotune {one['problem']}: {one['choices']:,} choices, {one['compiled']:,} compiled, "
+            f"{one['benchmarked']:,} timed in {one['seconds']} s{how} {one['timings_per_s']}/s"
+        )
+    total = sum(one["timings_per_s"] * one["seconds"] for one in searches)
+    seconds = sum(one["seconds"] for one in searches)
+    ratio = swept["timings_per_s"] / (total / seconds) if total else None
+    print(f"ratio: {ratio:.0f}" if ratio else "ratio: unknown, Inductor compiled nothing")
+    data = {
+        "hardware": hardware.name,
+        "torch": torch.__version__.partition("+")[0],
+        "seed": given.seed,
+        "processes": given.processes,
+        "sweep": swept,
+        "autotune": searches,
+        "ratio": ratio,
+        "ratio_is_a_lower_bound": not all(one["finished"] for one in searches),
+    }
+    write_text(given.output, json.dumps(data, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

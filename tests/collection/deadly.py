@@ -1,0 +1,54 @@
+"""A sweep on the CPU whose Triton candidates run as ATen, but for those that end the process."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch_diode.collection.bench import Setting
+from torch_diode.collection.cpu_timer import CpuTimer
+from torch_diode.collection.kernel_compile import CompileOutcome
+from torch_diode.collection.kernels import KernelSpec
+from torch_diode.collection.launching import Launcher
+from torch_diode.collection.operands import Operands
+from torch_diode.collection.sweep import Sweep
+from torch_diode.collection.timer import Launch
+
+
+class DeadlyLauncher(Launcher):
+    """Launches ATen for every kernel; some of them do what a bad kernel does instead."""
+
+    def __init__(self, launcher: Launcher, endings: Mapping[int, str]) -> None:
+        super().__init__(launcher._library)
+        self._endings = endings
+
+    def bind(self, spec: KernelSpec, tensors: Operands) -> Launch:
+        ending = self._endings.get(spec.config.block_m)
+        if ending == "kill":
+            return lambda: os.kill(os.getpid(), signal.SIGKILL)
+        if ending == "raise":
+            return _illegal_access
+        return tensors.aten()
+
+
+def _illegal_access() -> None:
+    raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+
+@dataclass(frozen=True)
+class DeadlySetting(Setting):
+    """`endings`: what kernels of this BLOCK_M do; `starts`: a file that gets a byte for
+    each start of a process."""
+
+    endings: Mapping[int, str] = ()  # type: ignore[assignment]
+    starts: str = ""
+
+    def sweep(self, outcomes: Mapping[KernelSpec, CompileOutcome], seed: int) -> Sweep:
+        with open(self.starts, "ab") as stream:  # noqa: PTH123
+            stream.write(b"x")
+        sweep = super().sweep(outcomes, seed)
+        sweep.timer = CpuTimer(seed, flush_bytes=4096)
+        sweep.launcher = DeadlyLauncher(sweep.launcher, self.endings)
+        return sweep

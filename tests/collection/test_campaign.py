@@ -1,0 +1,58 @@
+"""A campaign on the CPU: real processes, a real store."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from torch_diode.collection import plan
+from torch_diode.collection.campaign import Campaign, GroupReport
+from torch_diode.collection.cpu_timer import cpu_library
+from torch_diode.collection.store import TimingStore
+from torch_diode.hardware import detect
+from torch_diode.types.errors import MissingPartError
+from torch_diode.types.problem import MMShape
+
+CPU = detect("cpu")
+PROBLEMS = [
+    MMShape(op, 24, 40, 56, dtype="float32", transpose_b=True)
+    for op in ("mm", "addmm", "bmm", "baddbmm")
+]
+
+
+def campaign(problems: list[MMShape], devices: tuple[str, ...] = ("cpu",)) -> Campaign:
+    groups = plan.plan(problems, plan.vendor_only, cpu_library())
+    return Campaign(groups, cpu_library(), CPU, {"torch": "2.13.0"}, devices=devices)
+
+
+@pytest.mark.parametrize("devices", [("cpu",), ("cpu", "cpu")])
+def test_groups_are_timed_kept_and_reported(devices, tmp_path):
+    reports: list[GroupReport] = []
+    run = campaign(PROBLEMS, devices)
+    with TimingStore(tmp_path) as store:
+        run.run(store, 1, time.monotonic() + 60, reports.append)
+        assert store.done() == {(CPU.name, problem) for problem in PROBLEMS}
+    assert sorted(report.name for report in reports) == sorted(g.name for g in run.groups)
+    assert [report.problems for report in reports] == [1] * 4
+    assert all(report.timed_s > 0 for report in reports)
+    assert run.lost == run.left_out == []
+
+
+def test_at_the_deadline_what_is_given_out_is_finished_and_kept(tmp_path):
+    problems = [MMShape("mm", 8 * i, 512, 512, dtype="float32") for i in range(1, 300)]
+    reports: list[GroupReport] = []
+    with TimingStore(tmp_path) as store:
+        campaign(problems).run(store, 1, time.monotonic() + 1, reports.append)
+        done = len(store.done())
+    assert 0 < done < len(problems)
+    assert sum(report.problems for report in reports) == done
+
+
+def test_a_dtype_the_device_has_no_kernel_for_is_a_sentence(tmp_path):
+    problem = MMShape("mm", 8, 8, 8, dtype="float8_e5m2")
+    with (
+        TimingStore(tmp_path) as store,
+        pytest.raises(MissingPartError, match="choose another with --dtypes"),
+    ):
+        campaign([problem]).run(store, 1, time.monotonic() + 60, print)

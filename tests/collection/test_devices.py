@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from torch_diode.collection import devices
+from torch_diode.hardware import detect, known
+from torch_diode.types.errors import InvalidValueError, MissingPartError
+
+H200, H100 = known("nvidia-h200"), known("nvidia-h100")
+
+
+def fail(text: str) -> None:
+    raise MissingPartError(text)
+
+
+def test_what_is_asked_apart_is_answered_by_another_process():
+    assert devices.apart(os.getpid) != os.getpid()
+
+
+def test_an_error_of_the_other_process_is_raised_here():
+    with pytest.raises(MissingPartError, match="no such part"):
+        devices.apart(fail, "no such part")
+
+
+@pytest.mark.parametrize(
+    ("visible", "index", "expected"),
+    [
+        (None, 1, "1"),
+        ("", 0, "0"),
+        ("2,3", 1, "3"),
+        ("2, 3", 1, "3"),
+        ("GPU-a,GPU-b", 0, "GPU-a"),
+    ],
+)
+def test_a_gpu_is_called_what_cuda_calls_it(visible, index, expected, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert devices.visible_name(index) == expected
+
+
+def test_the_cpu_has_as_many_processes_as_asked_for():
+    assert devices.find_devices("cpu") == devices.Devices(detect("cpu"), ("cpu",))
+    assert devices.find_devices("cpu", 3).names == ("cpu",) * 3
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Two chips of one kind and one of another: no such machine can be had for a test."""
+    chips = [("0", H200), ("1", H100), ("2", H200)]
+    monkeypatch.setattr(devices, "apart", lambda function, *arguments: chips)
+
+
+def test_all_gpus_of_the_first_ones_kind_are_used(machine):
+    assert devices.find_devices(None) == devices.Devices(H200, ("0", "2"), ("nvidia-h100",))
+
+
+def test_fewer_can_be_asked_for_and_more_cannot(machine):
+    assert devices.find_devices("cuda", 1).names == ("0",)
+    with pytest.raises(InvalidValueError, match="got 3; expected at most 2"):
+        devices.find_devices("cuda", 3)

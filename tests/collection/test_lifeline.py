@@ -1,0 +1,66 @@
+"""Real processes: a killed collector leaves nobody behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from torch_diode.collection.lifeline import end_with
+
+ROOT = Path(__file__).resolve().parents[2]
+COLLECTOR = """
+import signal, sys, time
+from torch_diode.collection.crew import Crew
+
+def stubborn(mark):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    def answer(seconds):
+        time.sleep(seconds)
+    return answer
+
+crew = Crew([stubborn, stubborn])
+crew.give(0, [600])
+crew.start()
+print(*crew.pids(), flush=True)
+time.sleep(600)
+"""
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's help is Linux's")
+def test_workers_end_when_the_collector_is_killed():
+    collector = subprocess.Popen(
+        [sys.executable, "-c", COLLECTOR], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert collector.stdout is not None
+    pids = [int(pid) for pid in collector.stdout.readline().split()]
+    assert len(pids) == 2
+    assert all(is_alive(pid) for pid in pids)
+    time.sleep(0.2)
+    collector.send_signal(signal.SIGKILL)
+    collector.wait()
+    deadline = time.monotonic() + 20
+    while any(map(is_alive, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(is_alive, pids))
+
+
+def test_a_worker_whose_parent_is_gone_already_ends_at_once():
+    child = os.fork()
+    if child == 0:
+        end_with(os.getppid() + 1)
+        os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -1,0 +1,85 @@
+"""Run by test_workers.py in a process of its own: a campaign over one problem list.
+
+    python tests/gpu/astray_campaign.py OUTPUT {bad,two}
+
+`bad`: one config's kernel writes where it must not. `two`: two timing processes on one GPU.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from torch_diode.collection.bench import Setting
+from torch_diode.collection.campaign import Campaign, Group, Task
+from torch_diode.collection.devices import find_devices
+from torch_diode.collection.kernels import KernelLibrary, KernelSpec
+from torch_diode.collection.launching import Launcher
+from torch_diode.collection.operands import Operands
+from torch_diode.collection.store import TimingStore
+from torch_diode.collection.sweep import Sweep
+from torch_diode.collection.timer import Launch
+from torch_diode.integration.template_source import template_source
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.problem import MMShape
+
+FAR = 1 << 40
+
+
+@triton.jit
+def astray(pointer, offset):
+    tl.store(pointer + offset, 1.0)
+
+
+class Astray(Launcher):
+    def bind(self, spec: KernelSpec, tensors: Operands) -> Launch:
+        if spec.config.block_m == 128:
+            return lambda: astray[(1,)](tensors.out.view(-1), FAR)
+        return super().bind(spec, tensors)
+
+
+@dataclass(frozen=True)
+class AstraySetting(Setting):
+    def sweep(self, outcomes: Mapping[KernelSpec, Any], seed: int) -> Sweep:
+        sweep = super().sweep(outcomes, seed)
+        sweep.launcher = Astray(self.library)
+        return sweep
+
+
+class AstrayCampaign(Campaign):
+    def setting(self) -> Setting:
+        return AstraySetting(self.library, self.hardware, self.releases, self.seed, self.band)
+
+
+def main() -> None:
+    output, kind = sys.argv[1:]
+    found = find_devices("cuda:0")
+    library = KernelLibrary(template_source, found.hardware.units)
+    configs = [Candidate("triton::mm", TritonGEMMConfig(m, 32, 32)) for m in (32, 64, 128)]
+    candidates = Candidates.of([Candidate("aten"), *configs])
+    tasks: list[Task] = [(MMShape("mm", 64 * i, 256, 256), candidates) for i in range(1, 41)]
+    groups = [Group.of("mm", tasks, library)]
+    release = {"torch": torch.__version__.partition("+")[0]}
+    if kind == "bad":
+        campaign: Campaign = AstrayCampaign(
+            groups, library, found.hardware, release, devices=found.names
+        )
+    else:
+        campaign = Campaign(groups, library, found.hardware, release, devices=found.names * 2)
+    with TimingStore(Path(output)) as store:
+        campaign.run(store, 4, time.monotonic() + 200, print)
+    assert not torch.cuda.is_initialized(), "the parent must not touch CUDA"
+    print("lost", len(campaign.lost), campaign.lost)
+
+
+if __name__ == "__main__":
+    main()

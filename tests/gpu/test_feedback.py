@@ -1,0 +1,133 @@
+"""The clean timer in place of Inductor's, and Inductor's own kernels, on a real GPU."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+if not torch.cuda.is_available():
+    pytest.skip("needs a CUDA device", allow_module_level=True)
+
+from torch_diode.candidates.space import candidate_space
+from torch_diode.collection.operands import operands
+from torch_diode.files.datasets import read_dataset
+from torch_diode.hardware import detect
+from torch_diode.integration import registration
+from torch_diode.integration.clean_times import clean_times
+from torch_diode.integration.feedback import MatmulDatasetCollector, autotune
+from torch_diode.integration.static_kernels import bind_static, static_kernels
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
+from torch_diode.types.problem import MMShape
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = MMShape("mm", 256, 512, 256, transpose_b=True)
+
+
+@pytest.fixture(autouse=True)
+def off() -> None:
+    registration.disable()
+
+
+def times(dataset: Any) -> dict[Candidate, float]:
+    return {t.candidate: t.time_us for t in dataset if t.time_us is not None}
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        SMALL,
+        MMShape("addmm", 512, 1024, 768, dtype="float32", tf32=True, transpose_b=True),
+        MMShape("bmm", 128, 128, 64, B=16, dtype="float16"),
+        MMShape("mm", 32, 32, 16384),
+    ],
+    ids=str,
+)
+def test_clean_times_of_inductors_own_choices(problem: MMShape) -> None:
+    clean = autotune(problem, "cuda", "DEFAULT", clean=True)
+    assert clean.texts("method") == ["feedback-clean"]
+    assert {timing.problem for timing in clean} == {problem}
+    found = times(clean)
+    assert Candidate(ATEN) in found
+    assert len(found) > 5
+    assert all(timing.repeats > 0 for timing in clean if timing.time_us)
+    assert clean_times.guard.counters.fallbacks == {}
+    if problem.K == 16384:
+        assert any(candidate.template == DECOMPOSE_K for candidate in found)
+
+
+def test_clean_times_have_no_launch_in_them() -> None:
+    clean = times(autotune(SMALL, "cuda", "DEFAULT", clean=True))
+    theirs = times(autotune(SMALL, "cuda", "DEFAULT"))
+    both = clean.keys() & theirs.keys()
+    assert len(both) > 5
+    assert np.median([theirs[c] / clean[c] for c in both]) > 1
+
+
+def test_a_users_own_program_gives_clean_timings_and_right_results() -> None:
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(384, 640, device="cuda", dtype=torch.bfloat16)
+    x = torch.randn(96, 384, device="cuda", dtype=torch.bfloat16)
+    torch.compiler.reset()
+    with MatmulDatasetCollector(clean=True) as collector, torch.no_grad():
+        mode = "max-autotune-no-cudagraphs"
+        result = torch.compile(layer, mode=mode, dynamic=False)(x)
+        expected = layer(x)
+    assert float((result - expected).float().norm() / expected.float().norm()) < 1e-2
+    dataset = collector.dataset()
+    assert {(t.problem.M, t.problem.N, t.problem.K) for t in dataset} == {(96, 640, 384)}
+    assert dataset.texts("method") == ["feedback-clean"]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        MMShape("mm", 512, 1024, 768, transpose_b=True),
+        MMShape("mm", 333, 257, 129, dtype="float16"),
+        MMShape("addmm", 512, 1024, 768, dtype="float32", tf32=True, transpose_b=True),
+        MMShape("addmm", 200, 328, 72, bias="matrix"),
+        MMShape("bmm", 128, 128, 64, B=16),
+        MMShape("baddbmm", 128, 256, 64, B=8, transpose_b=True),
+    ],
+    ids=str,
+)
+def test_inductors_static_kernels_give_atens_result(problem: MMShape) -> None:
+    space = candidate_space(problem, detect())
+    space = space.take(~space.is_template(DECOMPOSE_K) & ~space.is_template(ATEN))
+    chosen = [space[int(i)] for i in np.linspace(0, len(space) - 1, 5)]
+    kernels = static_kernels(problem, [Candidate(ATEN), *chosen])
+    assert {kernel.candidate for kernel in kernels} == set(chosen)
+    device = torch.device("cuda", 0)
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = problem.tf32
+    try:
+        tensors = operands(problem, device, torch.Generator(device).manual_seed(0))
+        expected = tensors.aten()().float().clone()
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+    for kernel in kernels:
+        tensors.out.fill_(float("nan"))
+        bind_static(kernel, tensors)()
+        error = float((tensors.out.float() - expected).norm() / expected.norm())
+        assert error < 2e-2, kernel.candidate
+
+
+def test_a_short_fidelity_run(tmp_path: Path) -> None:
+    command = [sys.executable, "workflows/measure_fidelity.py", "--output", str(tmp_path)]
+    command += ["--problems", "4", "--configs", "8", "--minutes", "2", "--processes", "4"]
+    command += ["--hardware", detect().name]
+    ended = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=200
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    static = read_dataset(tmp_path / "fidelity-static.parquet")
+    sweep = read_dataset(tmp_path / "fidelity-sweep.parquet")
+    assert len(static.problems) == len(sweep.problems) == 4
+    assert static.texts("method") == ["inductor-static"]
+    assert "wrong" not in static.texts("status")
+    assert "static/sweep" in ended.stdout

@@ -1,0 +1,93 @@
+"""Inductor's real lowering and Triton's real compiler, for a chip that is not here."""
+
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from torch_diode.candidates.space import candidate_space
+from torch_diode.collection.operands import Operands, operands
+from torch_diode.hardware import known
+from torch_diode.integration import static_kernels as module
+from torch_diode.integration.static_kernels import StaticKernel, compile_static, static_kernels
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate, TritonGEMMConfig
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.problem import MMShape
+
+H200 = known("nvidia-h200")
+PROBLEMS = [
+    MMShape("mm", 512, 1024, 768, transpose_b=True),
+    MMShape("mm", 333, 257, 129, dtype="float32"),
+    MMShape("addmm", 512, 1024, 768, dtype="float32", tf32=True, transpose_b=True),
+    MMShape("addmm", 200, 328, 72, dtype="float16", bias="matrix"),
+    MMShape("bmm", 128, 128, 64, B=16),
+    MMShape("baddbmm", 128, 256, 64, B=8, transpose_b=True),
+]
+
+
+def some(problem: MMShape, count: int) -> list[Candidate]:
+    space = candidate_space(problem, H200)
+    space = space.take(~space.is_template(DECOMPOSE_K) & ~space.is_template(ATEN))
+    return [space[int(i)] for i in np.linspace(0, len(space) - 1, count)]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+@pytest.mark.usefixtures("h200")
+def test_exactly_the_wanted_candidates_are_rendered(problem):
+    wanted = some(problem, 7)
+    before = torch.backends.cuda.matmul.allow_tf32
+    kernels = static_kernels(problem, [Candidate(ATEN), *wanted])
+    assert sorted(str(k.candidate) for k in kernels) == sorted(map(str, wanted))
+    assert torch.backends.cuda.matmul.allow_tf32 == before
+    for kernel in kernels:
+        text = Path(kernel.request.module_path).read_text()
+        config = kernel.candidate.config
+        assert config is not None
+        assert f"BLOCK_M : tl.constexpr = {config.block_m}" in text
+        assert f"num_warps={config.num_warps}" in text
+        # Sizes are in the text, not arguments: that is what makes the kernel static.
+        assert str(problem.K) in text
+        # 2.9 to 2.15 word it differently, but a kernel with TF32 says so.
+        assert ("ALLOW_TF32 : tl.constexpr = True" in text) == problem.tf32
+
+
+@pytest.mark.usefixtures("h200")
+def test_a_kernel_compiles_in_another_process():
+    problem = PROBLEMS[4]
+    config = TritonGEMMConfig(32, 32, 32, group_m=8, num_stages=2, num_warps=4)
+    (kernel,) = static_kernels(problem, [Candidate(ATEN), Candidate("triton::bmm", config)])
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply(compile_static, (kernel,)) == ""
+
+
+@pytest.mark.usefixtures("h200")
+def test_what_the_compiler_refuses_is_an_answer():
+    (kernel,) = static_kernels(PROBLEMS[4], [Candidate(ATEN), *some(PROBLEMS[4], 1)])
+    path = Path(kernel.request.module_path)
+    broken = path.with_name(f"broken_{path.name}")
+    broken.write_text(path.read_text().replace("tl.dot(", "tl.no_such_function("))
+    kernel.request.module_path, kernel.request.module_cache_key = str(broken), "broken"
+    assert "no_such_function" in compile_static(kernel)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+@pytest.mark.usefixtures("h200")
+def test_a_problems_tensors_are_what_its_kernels_were_rendered_for(problem):
+    (kernel, *_) = static_kernels(problem, [Candidate(ATEN), *some(problem, 1)])
+    tensors = operands(problem, torch.device("cpu"), torch.Generator().manual_seed(0))
+    given = given_to(kernel, tensors)
+    assert len(given) == len(kernel.request.input_tensor_meta)
+    other = MMShape(**{**problem.to_dict(), "transpose_b": not problem.transpose_b})
+    tensors = operands(other, torch.device("cpu"), torch.Generator().manual_seed(0))
+    with pytest.raises(InvalidValueError, match="strides"):
+        given_to(kernel, tensors)
+
+
+def given_to(kernel: StaticKernel, tensors: Operands) -> list[torch.Tensor]:
+    given = [t for t in (tensors.bias, tensors.a, tensors.b) if t is not None]
+    metas = kernel.request.input_tensor_meta
+    return [module._as_rendered(t, meta) for t, meta in zip(given, metas, strict=True)]

@@ -1,0 +1,138 @@
+"""The fidelity workflow without a GPU: its plan, its processes, its table."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from torch_diode.hardware import known
+
+pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
+
+SCRIPT = Path(__file__).parents[1] / "workflows" / "measure_fidelity.py"
+H200 = known("nvidia-h200")
+
+
+@pytest.fixture(scope="module")
+def workflow() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("measure_fidelity", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["measure_fidelity"] = module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCHINDUCTOR_COMPILE_THREADS", "1")
+        patch.setenv("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+        spec.loader.exec_module(module)
+    return module
+
+
+def test_problems_are_balanced_and_the_same_for_the_same_seed(workflow):
+    problems = workflow.drawn_problems(56, 0, H200)
+    assert problems == workflow.drawn_problems(56, 0, H200)
+    assert problems != workflow.drawn_problems(56, 1, H200)
+    assert len(set(problems)) == 56
+    sizes = Counter(workflow.size_class(problem, H200) for problem in problems)
+    assert sizes == {"tiny": 14, "small": 14, "medium": 14, "large": 14}
+    assert {problem.op for problem in problems} == {"mm", "addmm", "bmm", "baddbmm"}
+    assert {problem.layout for problem in problems} == {"nn", "nt", "tn"}
+    precisions = {"tf32" if problem.tf32 else problem.dtype for problem in problems}
+    assert precisions == {"bfloat16", "float16", "float32", "tf32"}
+
+
+def test_every_problem_has_its_candidates_aten_and_good_ones_among_them(workflow):
+    problems = workflow.drawn_problems(14, 0, H200)
+    heuristic = workflow.AnalyticalHeuristic()
+    for plan in workflow.make_plans(problems, H200, heuristic, 30, 0):
+        assert len(plan.candidates) == len(set(plan.candidates)) == 31
+        assert plan.candidates[0].template == "aten"
+        order = workflow._ranked(plan.problem, H200, heuristic)
+        places = sorted(order.index(candidate) for candidate in plan.candidates[1:])
+        assert places[:5] == list(range(5))
+        assert places[-1] > len(order) / 2
+
+
+def bench_of(workflow: ModuleType) -> Callable[..., Any]:
+    """A timing process that makes times up: half again as long by the sweep's kernels."""
+
+    def bench(_: Any) -> Callable[[Any], Any]:
+        def answer(job: Any) -> Any:
+            def timed(method: str, candidate: Any, factor: float) -> Any:
+                time_us = factor * (10 + len(str(candidate)) + candidate.config.block_m)
+                measured = workflow.Measured(time_us, 0.01, 7)
+                problem = job.plan.problem
+                return workflow._timing(
+                    "nvidia-h200", problem, candidate, method, "ok", measured, {}
+                )
+
+            static = [timed(workflow.STATIC, k.candidate, 1.0) for k in job.kernels]
+            return static + [timed(workflow.SWEEP, c, 1.5) for c, _ in job.specs]
+
+        return answer
+
+    return bench
+
+
+@pytest.fixture
+def output(workflow, tmp_path, monkeypatch) -> Path:
+    """What a run leaves: two problems lowered and compiled by real processes."""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+    monkeypatch.setattr(workflow, "BIGGEST_TILE", {"float32": (2**14, 2**14), "": (2**15, 2**15)})
+    folder = tmp_path / "out"
+    folder.mkdir()
+    options = ["--output", str(folder), "--problems", "2", "--configs", "6", "--processes", "1"]
+    given = workflow._parser().parse_args(options)
+    run = workflow.make_run(given, H200, time.monotonic() + 120)
+    with workflow.Crew([bench_of(workflow)]) as benches:
+        run.go(benches)
+    assert run.faults == {}
+    assert run.compiled == {workflow.STATIC: 12, workflow.SWEEP: len(run_specs(workflow, run))}
+    return folder
+
+
+def run_specs(workflow: ModuleType, run: Any) -> set[Any]:
+    fresh = workflow.Run(run.plans, H200, run.library, 1, 0.0, print)
+    specs: set[Any] = fresh.specs()
+    return specs
+
+
+def test_a_run_writes_both_files_and_the_table_needs_nothing_else(output, tmp_path):
+    table = tmp_path / "table.json"
+    files = [str(output / f"fidelity-{name}.parquet") for name in ("static", "sweep")]
+    command = [sys.executable, str(SCRIPT), "--analyse", *files, "--json", str(table)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    assert ended.returncode == 0, ended.stderr
+    (line,) = [line for line in ended.stdout.splitlines() if line.startswith("all ")]
+    name, problems, timings, correlation, _, bias, *_ = line.split()
+    assert (name, problems, timings) == ("all", "2", "12")
+    assert (float(correlation), float(bias)) == (1.0, pytest.approx(1 / 1.5, abs=1e-3))
+    assert table.exists()
+
+
+def test_when_the_time_is_up_what_there_is_is_saved(workflow, tmp_path):
+    options = ["--output", str(tmp_path), "--problems", "2", "--configs", "6", "--processes", "1"]
+    given = workflow._parser().parse_args([*options, "--minutes", "0"])
+    saved: list[int] = []
+    run = workflow.make_run(given, H200, time.monotonic())
+    run.save = lambda timings: saved.append(len(timings))
+    with workflow.Crew([bench_of(workflow)]) as benches:
+        run.go(benches)
+    assert saved == [0]
+
+
+def test_a_file_that_is_not_there_is_one_sentence(tmp_path):
+    command = [sys.executable, str(SCRIPT), "--analyse", str(tmp_path / "a"), str(tmp_path / "b")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error: ")
+    assert "Traceback" not in ended.stderr

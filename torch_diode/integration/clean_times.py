@@ -1,0 +1,218 @@
+"""The clean timer in place of Inductor's benchmarking of choices, for a while.
+
+Inductor puts events around a Python call, so the launch is part of what it measures, and a small
+kernel's time is mostly that. While this is open, whatever Inductor tunes is timed by
+`collection.timer`: GPU time alone, cold L2, the candidates in turn. What it picks follows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch._inductor.codegen.subgraph import SubgraphChoiceCaller
+from torch._inductor.select_algorithm import (
+    AlgorithmSelectorCache,
+    ExternKernelCaller,
+    TritonTemplateCaller,
+)
+
+from torch_diode.collection.cpu_timer import CpuTimer
+from torch_diode.collection.timer import Launch, Measured, Timer
+from torch_diode.integration import machine, releases
+from torch_diode.integration.guard import Guard
+
+_VENDOR = (ExternKernelCaller, SubgraphChoiceCaller)
+_KNOWN = (TritonTemplateCaller, *_VENDOR)
+_USUAL_L2_BYTES = 64 << 20
+_MISSING = object()
+
+Timings = dict[Any, float]
+
+
+class CleanTimes:
+    """Stands in for three methods of Inductor's selector while anyone has it open.
+
+    `measured` holds what each choice took, for as long as Inductor keeps the choice. A list with a
+    choice of another kind in it (CUTLASS may break the CUDA context, and belongs in a process of
+    its own) is left to Inductor, and so is one whose timing failed.
+    """
+
+    def __init__(self, selector: Any = AlgorithmSelectorCache) -> None:
+        self.guard = Guard()
+        self.measured: weakref.WeakKeyDictionary[Any, Measured] = weakref.WeakKeyDictionary()
+        self._selector = selector
+        self._users = 0
+        self._lock = threading.RLock()
+        self._timers: dict[torch.device, Timer] = {}
+        self._known: dict[tuple[Any, ...], tuple[float, Measured | None]] = {}
+        self._undo: list[Callable[[], None]] = []
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[CleanTimes]:
+        """In place until the last who opened it is done."""
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._install()
+        try:
+            yield self
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._remove()
+
+    def _install(self) -> None:
+        selector = self._selector
+        benchmark, lookup = selector.benchmark_choices, selector.lookup
+        apart, here = selector.benchmark_in_sub_process, selector.benchmark_in_current_process
+
+        # Each asks whether anyone has this open: somebody may have wrapped it, and keep it.
+        def benchmark_choices(
+            cls: Any, choices: Sequence[Any], autotune_args: Any, *rest: Any, **more: Any
+        ) -> Timings:
+            collective = any(rest) or any(more.values())
+            if self._users and not collective and all(isinstance(c, _KNOWN) for c in choices):
+                found = self.guard.run(lambda: self._benchmark(choices, autotune_args))
+                if found is not None:
+                    return found
+            own: Timings = benchmark(choices, autotune_args, *rest, **more)
+            return own
+
+        def benchmark_in_sub_process(
+            cls: Any, choices: Sequence[Any], *rest: Any, **more: Any
+        ) -> Timings:
+            ours = self._users and all(isinstance(choice, _KNOWN) for choice in choices)
+            found: Timings = (here if ours else apart)(choices, *rest, **more)
+            return found
+
+        def cached(
+            cache: Any,
+            choices: Sequence[Any],
+            op: str,
+            inputs: str,
+            benchmark: Callable[[Any], Timings] | None,
+            hint_override: int | None = None,
+        ) -> Timings:
+            if self._users:
+                return self._lookup((op, inputs, hint_override), choices, benchmark)
+            found: Timings = lookup(cache, choices, op, inputs, benchmark, hint_override)
+            return found
+
+        self._put("benchmark_choices", classmethod(benchmark_choices))
+        self._put("benchmark_in_sub_process", classmethod(benchmark_in_sub_process))
+        self._put("lookup", cached)
+
+    def _put(self, name: str, value: Any) -> None:
+        selector = self._selector
+        before = vars(selector).get(name, _MISSING)
+        setattr(selector, name, value)
+
+        def undo() -> None:
+            if vars(selector).get(name) is not value:
+                return  # somebody put theirs over ours: it is theirs to remove
+            if before is _MISSING:
+                delattr(selector, name)
+            else:
+                setattr(selector, name, before)
+
+        self._undo.append(undo)
+
+    def _remove(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+        self._timers.clear()
+        self._known.clear()
+
+    def _lookup(
+        self,
+        key: tuple[Any, ...],
+        choices: Sequence[Any],
+        benchmark: Callable[[Any], Timings] | None,
+    ) -> Timings:
+        """As Inductor's cache of timings, but of those made since this was opened: what is on its
+        disk was measured another way."""
+        precision = releases.tf32_allowed()
+        keys = {choice: (*key, precision, choice.hash_key()) for choice in choices}
+        if all(k in self._known for k in keys.values()):
+            for choice, k in keys.items():
+                known = self._known[k][1]
+                if known is not None:
+                    self.measured[choice] = known
+            return {choice: self._known[k][0] for choice, k in keys.items()}
+        if benchmark is None:
+            return {}
+        timings = benchmark(choices)
+        for choice, milliseconds in timings.items():
+            self._known[keys[choice]] = (milliseconds, self.measured.get(choice))
+        return timings
+
+    def _benchmark(self, choices: Sequence[Any], autotune_args: Any) -> Timings | None:
+        timings: Timings = dict.fromkeys(choices, float("inf"))
+        launches: dict[Any, Launch] = {}
+        _, out = autotune_args.get_benchmark_tensors(False).unpack()
+        timer = self._timer(out.device)
+        if timer is None or not out.numel():
+            return None
+        try:
+            for choice in choices:
+                tensors = autotune_args.get_benchmark_tensors(isinstance(choice, _VENDOR))
+                launch = _tried(choice, *tensors.unpack())
+                if launch is not None:
+                    launches[choice] = launch
+            if launches:
+                with _on(timer.device):
+                    found = timer.measure(list(launches.values()))
+                for choice, measured in zip(launches, found, strict=True):
+                    self.measured[choice] = measured
+                    timings[choice] = measured.time_us / 1000
+            return timings
+        finally:
+            for choice in choices:
+                releases.end_launches(choice)
+
+    def _timer(self, device: torch.device) -> Timer | None:
+        if device not in self._timers:
+            if device.type == "cuda":
+                l2_bytes = machine.hardware_of(device).l2_bytes or _USUAL_L2_BYTES
+                with _on(device):
+                    self._timers[device] = Timer(device, 2 * l2_bytes)
+            elif device.type == "cpu":
+                self._timers[device] = CpuTimer()
+        return self._timers.get(device)
+
+
+def _tried(choice: Any, inputs: Sequence[Any], out: torch.Tensor) -> Launch | None:
+    """What runs a choice, seen to run once; None where it cannot."""
+    try:
+        launch = releases.launch_of(choice, inputs, out)
+        with _on(out.device):
+            launch()
+            if out.device.type == "cuda":
+                torch.cuda.synchronize(out.device)
+    except _cannot_run():
+        return None
+    return launch
+
+
+def _cannot_run() -> tuple[type[Exception], ...]:
+    """What running a choice raises where it does not compile, fit the chip or launch."""
+    try:
+        from triton.runtime.errors import OutOfResources
+    except ImportError:
+        return (RuntimeError,)
+    return (RuntimeError, OutOfResources)
+
+
+def _on(device: torch.device) -> contextlib.AbstractContextManager[Any]:
+    """The device made current: events and launches go to its stream."""
+    return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
+
+
+clean_times = CleanTimes()
+"""The one there is: Inductor's selector is one, too."""

@@ -1,0 +1,144 @@
+"""Inductor's own kernels for one problem: sizes fixed, config by config, to compile and time.
+
+The real lowering is run with a handler that names exactly the wanted candidates; what it makes of
+each is kept before anything is benchmarked. No GPU is needed for that, nor for compiling: both can
+be done in other processes, and what they return travels between processes, as Inductor sends it to
+its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch._inductor.codecache import PyCodeCache
+from torch._inductor.virtualized import V
+
+from torch_diode.collection.operands import Operands
+from torch_diode.collection.timer import Launch
+from torch_diode.heuristics.base import Heuristic
+from torch_diode.integration import releases
+from torch_diode.integration.choices import DiodeInductorChoices
+from torch_diode.integration.default_configs import inputs_of
+from torch_diode.integration.feedback import candidate_of
+from torch_diode.integration.lowering import lower
+from torch_diode.types.candidate import Candidate
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+from torch_diode.types.ranking import Ranking
+
+_CONFIG = {
+    "max_autotune": True,
+    "max_autotune_gemm_backends": "ATEN,TRITON",
+    "max_autotune_gemm_search_space": "DEFAULT",
+    "triton.enable_persistent_tma_matmul": True,
+}
+
+
+@dataclass(frozen=True)
+class StaticKernel:
+    """One candidate as Inductor renders it for one problem.
+
+    `request` is Inductor's: it knows the file the kernel is in, and how it is called.
+    """
+
+    candidate: Candidate
+    request: Any
+
+
+class Exactly(Heuristic):
+    """Puts the wanted candidates first, in their order."""
+
+    name = "exactly"
+
+    def __init__(self, wanted: Sequence[Candidate]) -> None:
+        self._place = {candidate: float(i + 1) for i, candidate in enumerate(wanted)}
+
+    def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
+        """Wanted ones by their place, all others behind."""
+        last = float(len(self._place) + 1)
+        times = np.array([self._place.get(candidate, last) for candidate in candidates])
+        return Ranking.by_time(times, self.name)
+
+    def fingerprint(self) -> str:
+        """Nothing is cached with it."""
+        return f"exactly {sorted(map(str, self._place))}"
+
+
+def static_kernels(problem: MMShape, candidates: Sequence[Candidate]) -> list[StaticKernel]:
+    """The kernels of those candidates that Inductor can render; vendor kernels are left out.
+
+    Call it inside `lowering.pretend`, or on a machine with the GPU.
+    """
+    found: list[Any] = []
+
+    def keep(choices: list[Any]) -> list[Any]:
+        found.extend(choices)
+        return choices[:1]  # one choice is not benchmarked
+
+    handler = DiodeInductorChoices(Exactly(candidates), top=len(candidates), tma=True)
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = problem.tf32
+    undo = releases.add_preprocessing(keep)
+    try:
+        with V.set_choices_handler(handler):
+            lower(getattr(torch, problem.op), inputs_of(problem), _CONFIG, generate=False)
+    finally:
+        undo()
+        torch.backends.cuda.matmul.allow_tf32 = before
+    wanted = set(candidates)
+    kernels: dict[Candidate, StaticKernel] = {}
+    for choice in found:
+        candidate = candidate_of(choice)
+        if candidate in wanted and candidate is not None and candidate.config is not None:
+            kernels[candidate] = StaticKernel(candidate, choice.bmreq)
+    return list(kernels.values())
+
+
+def compile_static(kernel: StaticKernel) -> str:
+    """Compile into Triton's disk cache, for whatever chip is there or pretended.
+
+    Returns what the compiler said where it refused, and nothing where all went well.
+    """
+    from triton.compiler.errors import CompilationError
+    from triton.runtime.errors import TritonError
+
+    try:
+        _function(kernel).precompile(warm_cache_only=True)
+    except (CompilationError, TritonError, RuntimeError) as fault:
+        return f"{type(fault).__name__}: {fault}"
+    return ""
+
+
+def bind_static(kernel: StaticKernel, tensors: Operands) -> Launch:
+    """A call that runs the kernel on a problem's tensors."""
+    given = [t for t in (tensors.bias, tensors.a, tensors.b) if t is not None]
+    metas = kernel.request.input_tensor_meta
+    inputs = [_as_rendered(tensor, meta) for tensor, meta in zip(given, metas, strict=True)]
+    launch: Launch = kernel.request.make_run_fn(*inputs, out=tensors.out)
+    return launch
+
+
+def _function(kernel: StaticKernel) -> Any:
+    request = kernel.request
+    module = PyCodeCache.load_by_key_path(request.module_cache_key, request.module_path)
+    return getattr(module, request.kernel_name)
+
+
+def _as_rendered(tensor: torch.Tensor, meta: Any) -> torch.Tensor:
+    """The tensor as the kernel was rendered for: a bias may have been expanded to a matrix."""
+    sizes, strides = tuple(meta.sizes), tuple(meta.strides)
+    if tuple(tensor.shape) != sizes:
+        tensor = tensor.expand(sizes)
+    matters = [i for i, size in enumerate(sizes) if size > 1]
+    if any(tensor.stride(i) != strides[i] for i in matters):
+        raise InvalidValueError(
+            f"kernel: got a tensor {tuple(tensor.shape)} with strides {tensor.stride()}; expected "
+            f"strides {strides}"
+        )
+    return tensor
