@@ -3,7 +3,11 @@
     python benchmarks/compile_overhead.py [--output results.json] [--hardware nvidia-h200]
 
 Inductor's real CUDA lowering is driven for a pretended GPU, so this runs anywhere triton does.
-Prints medians against their budgets, and ratios; writes all of it as JSON where asked to.
+Prints, for each way to decide, what a decision takes from Inductor's arguments to the chosen
+object: the first ever asked for, those about problems not met before, and those about problems met
+before; median and best, against the budget, with the share of Inductor's own code. Then ratios of
+whole lowerings and imports. Writes all of it as JSON where asked to. Use one core
+(OMP_NUM_THREADS=1) to compare with the budgets.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +33,12 @@ from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic, LookupTable
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration import registration, releases
+from torch_diode.integration import defaults, registration, releases
+from torch_diode.integration.choices import DiodeInductorChoices
+from torch_diode.integration.decision import Decider
 from torch_diode.integration.lowering import Input, lower, pretend
+from torch_diode.integration.question import Question
+from torch_diode.integration.settings import Settings
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.hardware import Hardware
@@ -39,8 +47,18 @@ from torch_diode.types.ranking import Ranking
 from torch_diode.types.table import Table, TableEntry
 
 MATMULS = 50
+ROWS, INNER = 128, 768
+"""With these, Inductor's templates have a little over a thousand configs that fit."""
 ROOT = Path(__file__).parents[1]
-BUDGETS_US = {"table": 200.0, "analytical": 1000.0, "aten first": 1000.0}
+BUDGETS_US = {"table": 200.0}
+RANKING_BUDGET_US = 1000.0
+WHEN = {
+    "first": "first with this heuristic",
+    "new": "problem not met before",
+    "repeated": "problem met before",
+    "new, in a lowering": "not met, in a lowering",
+    "repeated, in a lowering": "met, in a lowering",
+}
 SETUP = "import time; start = time.perf_counter()"
 IMPORTS = {
     "torch": "import torch",
@@ -65,56 +83,155 @@ class VendorFirst(Heuristic):
         return self.name
 
 
-def problems() -> list[MMShape]:
-    return [MMShape("mm", 512 + 16 * i, 1024, 768) for i in range(MATMULS)]
+def widths(round_number: int = 0) -> list[int]:
+    """The N of every matmul in a model; each round's are others."""
+    return [512 + 16 * (i + MATMULS * round_number) for i in range(MATMULS)]
 
 
-def table_for(hardware: Hardware) -> LookupTable:
+def inputs_of(round_number: int = 0) -> list[Input]:
+    return [Input((ROWS, INNER)), *(Input((INNER, n)) for n in widths(round_number))]
+
+
+def table_for(hardware: Hardware, rounds: int) -> LookupTable:
     """A row for every problem, naming a config in the middle of its space."""
     rows = []
-    for problem in problems():
+    for n in (n for number in range(rounds) for n in widths(number)):
+        problem = MMShape("mm", ROWS, n, INNER)
         space = candidate_space(problem, hardware, (ATEN, "triton::mm"))
         rows.append((hardware.name, problem, (TableEntry(space[len(space) // 2], 5.0),)))
+    widest = MMShape("mm", ROWS, 8192, INNER)
+    rows.append((hardware.name, widest, rows[0][2]))
     return LookupTable(Table(tuple(rows)))
 
 
-@contextmanager
-def inductors_part() -> Iterator[list[float]]:
-    """Microseconds spent in Inductor's own code for making a choice object, call by call."""
-    real, spent = releases.base_of, []
+class Stopwatch:
+    """Times every decision made while it runs, from Inductor's arguments to the chosen object.
 
-    def timed(*args: Any) -> Any:
-        start = time.perf_counter()
-        try:
+    Writing the kernel's text does not count: Inductor does that for any choice. CPU time is what
+    the deciding thread used; on a machine with others on it, wall time says little.
+    """
+
+    def __init__(self) -> None:
+        self.samples: list[dict[str, float]] = []
+        self._since: dict[str, float] = {}
+        self._own = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While this is open."""
+        with ExitStack() as stack:
+            for owner, name, wrap in (
+                (Decider, "_decide", self._beginning),
+                (Decider, "_keep", self._ending),
+                (releases, "can_be_rendered", self._left_out),
+                (releases, "base_of", self._counted),
+                (releases, "fixed_layout", self._counted),
+            ):
+                real = getattr(owner, name)
+                stack.callback(setattr, owner, name, real)
+                setattr(owner, name, wrap(real))
+            yield
+
+    def _beginning(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def begin(*args: Any) -> Any:
+            self._own, self._since = 0.0, _now()
             return real(*args)
-        finally:
-            spent.append((time.perf_counter() - start) * 1e6)
 
-    releases.base_of = timed
+        return begin
+
+    def _ending(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def end(*args: Any) -> Any:
+            ended = _now()
+            taken = {name: ended[name] - begun for name, begun in self._since.items()}
+            self.samples.append({**taken, "inductors_own_cpu_us": self._own})
+            return real(*args)
+
+        return end
+
+    def _left_out(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def leave_out(*args: Any) -> Any:
+            begun = _now()
+            try:
+                return real(*args)
+            finally:
+                ended = _now()
+                self._since = {n: v + ended[n] - begun[n] for n, v in self._since.items()}
+
+        return leave_out
+
+    def _counted(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def count(*args: Any) -> Any:
+            begun = time.thread_time()
+            try:
+                return real(*args)
+            finally:
+                self._own += (time.thread_time() - begun) * 1e6
+
+        return count
+
+
+def _now() -> dict[str, float]:
+    return {"cpu_us": time.thread_time() * 1e6, "wall_us": time.perf_counter() * 1e6}
+
+
+@contextmanager
+def asking_again(rounds: list[Stopwatch], last: int) -> Iterator[None]:
+    """Once Inductor has asked about `last` matmuls of a graph, ask about them all again, one right
+    after the other, once for each stopwatch; no kernel is written in between."""
+    real = DiodeInductorChoices._finalize_template_configs
+    asked: list[tuple[Any, ...]] = []
+
+    def hook(handler: Any, choices: Any, inputs: Any, templates: Any, op: str, extra: Any) -> Any:
+        asked.append((handler, op, inputs, templates, extra or {}, dict.fromkeys(choices, ())))
+        if len(asked) == last:
+            rendered = releases.can_be_rendered
+            releases.can_be_rendered = lambda choice: True
+            for watch in rounds:
+                with watch.running():
+                    for given in asked:
+                        handler.decider._decide(Question(*given))
+            releases.can_be_rendered = rendered
+        return [choice for own in choices.values() for choice in own]
+
+    DiodeInductorChoices._finalize_template_configs = hook  # type: ignore[method-assign,assignment]
     try:
-        yield spent
+        yield
     finally:
-        releases.base_of = real
+        DiodeInductorChoices._finalize_template_configs = real  # type: ignore[method-assign]
 
 
-def decision_latency(heuristic: Heuristic) -> dict[str, float]:
-    """From Inductor's arguments to the chosen object, one matmul at a time."""
-    before = len(registration.explain())
-    with registration.using(heuristic), inductors_part() as spent:
-        for problem in problems():
-            inputs = [Input((problem.M, problem.K)), Input((problem.K, problem.N))]
-            lower(torch.mm, inputs, generate=False)
-    # The first few pay for caches that a process fills once.
-    decisions = registration.explain()[before:][5:]
-    took = [decision.microseconds for decision in decisions]
-    own = statistics.median(spent[5:]) if spent else 0.0
+def decision_latency(heuristic: Heuristic, rounds: int) -> dict[str, Any]:
+    """Decisions about models of many distinct matmuls: asked one after the other, and as they come
+    in a lowering, where each kernel is written before the next is asked for."""
+    apart = {name: Stopwatch() for name in ("new", "repeated")}
+    within = {name: Stopwatch() for name in ("new", "repeated")}
+    with registration.using(heuristic):
+        first = Stopwatch()
+        with first.running():
+            lower(torch.mm, [Input((ROWS, INNER)), Input((INNER, 8192))], generate=False)
+        for number in range(rounds):
+            with asking_again(list(apart.values()), MATMULS):
+                lower(model, inputs_of(number), generate=False)
+        for watch in within.values():
+            with watch.running():
+                lower(model, inputs_of(rounds), generate=False)
+        ranked = registration.explain()[-1].ranked
     return {
-        "median_us": round(statistics.median(took), 1),
-        "least_us": round(min(took), 1),
-        "of_which_inductors_own_us": round(own, 1),
-        "candidates": decisions[0].ranked,
-        "budget_us": BUDGETS_US[heuristic.name],
+        "first": summary(first),
+        **{name: summary(watch) for name, watch in apart.items()},
+        **{f"{name}, in a lowering": summary(watch) for name, watch in within.items()},
+        "candidates": ranked,
+        "budget_us": BUDGETS_US.get(heuristic.name, RANKING_BUDGET_US),
     }
+
+
+def summary(watch: Stopwatch) -> dict[str, float]:
+    found: dict[str, float] = {"decisions": len(watch.samples)}
+    for name in ("cpu_us", "wall_us", "inductors_own_cpu_us"):
+        values = [sample[name] for sample in watch.samples]
+        found[f"{name}_median"] = round(statistics.median(values), 1)
+        found[f"{name}_least"] = round(min(values), 1)
+    return found
 
 
 def model(x: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
@@ -126,7 +243,7 @@ def model(x: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
 
 def lowering_seconds(repeats: int) -> dict[str, float]:
     """A model of many distinct matmuls, lowered to code: plain, registered, and deciding."""
-    inputs = [Input((512, 768)), *(Input((768, 256 + 16 * i)) for i in range(MATMULS))]
+    inputs = inputs_of()
     times: dict[str, list[float]] = {"plain torch": [], "no heuristic": [], "aten first": []}
 
     def once(name: str) -> None:
@@ -163,22 +280,33 @@ def import_seconds(repeats: int) -> dict[str, float]:
     return {name: round(statistics.median(values), 4) for name, values in times.items()}
 
 
-def measure(hardware: Hardware, repeats: int) -> dict[str, Any]:
-    heuristics: tuple[Callable[[], Heuristic], ...] = (
+def measure(hardware: Hardware, repeats: int, decisions_only: bool) -> dict[str, Any]:
+    rounds = repeats
+    heuristics: tuple[Callable[[], Heuristic | None], ...] = (
         VendorFirst,
         AnalyticalHeuristic,
-        lambda: table_for(hardware),
+        lambda: table_for(hardware, rounds + 1),
+        lambda: defaults.default_heuristic(hardware, Settings(model=defaults.SHIPPED)),
     )
     with pretend(hardware):
-        latency = {made.name: decision_latency(made) for made in (make() for make in heuristics)}
+        latency = {
+            made.name: decision_latency(made, rounds)
+            for made in (make() for make in heuristics)
+            if made is not None
+        }
+        results: dict[str, Any] = {
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "hardware": hardware.name,
+            "decision": latency,
+        }
+        if decisions_only:
+            return {**results, "ratios": {}}
         lowering = lowering_seconds(repeats)
     imports = import_seconds(2 * repeats + 1)
     plain = lowering["plain torch"]
     return {
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "hardware": hardware.name,
-        "decision": latency,
+        **results,
         "lowering_s": {"matmuls": MATMULS, **lowering},
         "import_s": imports,
         "ratios": {
@@ -194,12 +322,16 @@ def measure(hardware: Hardware, repeats: int) -> dict[str, Any]:
 def show(results: dict[str, Any]) -> None:
     print(f"torch {results['torch']}, pretended {results['hardware']}")
     for name, row in results["decision"].items():
-        print(
-            f"  decision, {name:12} {row['median_us']:8.1f} us median "
-            f"({row['median_us'] / row['budget_us']:.2f} of its budget; "
-            f"{row['of_which_inductors_own_us']:.1f} us of it Inductor's own; "
-            f"{row['candidates']} ranked)"
-        )
+        print(f"  {name}: {row['candidates']} candidates ranked, budget {row['budget_us']:.0f} us")
+        for when, label in WHEN.items():
+            part = row[when]
+            print(
+                f"    {label:26} {part['cpu_us_median']:9.1f} us median "
+                f"({part['cpu_us_median'] / row['budget_us']:5.2f} of the budget), "
+                f"{part['cpu_us_least']:9.1f} best; wall {part['wall_us_median']:9.1f}, "
+                f"{part['wall_us_least']:9.1f}; "
+                f"Inductor's own {part['inductors_own_cpu_us_median']:7.1f}"
+            )
     for name, ratio in results["ratios"].items():
         print(f"  {name}: {ratio}")
 
@@ -209,10 +341,11 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     parser.add_argument("--hardware", default="nvidia-h200")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--decisions-only", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
-        results = measure(known(options.hardware), options.repeats)
+        results = measure(known(options.hardware), options.repeats, options.decisions_only)
     show(results)
     if options.output:
         options.output.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,11 @@
-"""How long a decision takes on one CPU core: the candidate space, an order, a table hit.
+"""How long the steps of a decision take on one CPU core: the candidate space, an order, a table
+hit.
 
     python benchmarks/ranking_latency.py [--output results.json] [--hardware nvidia-h200]
 
-Prints microseconds against the budget of each step, and writes them as JSON where asked to.
+Prints microseconds of CPU time, median and best, against the budget of each step, and writes them
+as JSON where asked to. Whole decisions, from Inductor's arguments to the chosen object, are in
+`compile_overhead.py`.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ import numpy as np
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic, LookupTable
+from torch_diode.integration import defaults
+from torch_diode.integration.settings import Settings
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.table import Table, TableEntry
@@ -31,14 +36,16 @@ SPLIT_PROBLEM = MMShape("mm", 16, 16, 65536)
 
 
 def timed_us(call: Callable[[], object], repeats: int = 300) -> dict[str, float]:
-    """Median, least and 95th percentile of single calls, the first of which does not count."""
-    call()
+    """The first call, then median, least and 95th percentile of the others: the CPU time of this
+    thread, since on a machine with others on it wall time says little."""
     times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
+    for _ in range(repeats + 1):
+        start = time.thread_time()
         call()
-        times.append((time.perf_counter() - start) * 1e6)
+        times.append((time.thread_time() - start) * 1e6)
+    first = times.pop(0)
     return {
+        "first_us": round(first, 1),
         "median_us": round(statistics.median(times), 1),
         "least_us": round(min(times), 1),
         "p95_us": round(float(np.percentile(times, 95)), 1),
@@ -51,7 +58,18 @@ def steps(hardware: Hardware) -> dict[str, tuple[float, Callable[[], object]]]:
     thousand = space.take(np.linspace(0, len(space) - 1, CANDIDATES).astype(np.int64))
     analytical, table = AnalyticalHeuristic(), lookup_table(hardware)
     fresh = iter(MMShape("mm", 4096, 4096, 4096 + 8 * i) for i in range(1, 1_000_000))
-    return {
+    model = defaults.default_heuristic(hardware, Settings(model=defaults.SHIPPED))
+    found: dict[str, tuple[float, Callable[[], object]]] = {}
+    if model is not None:
+        found[f"shipped model, {CANDIDATES} candidates"] = (
+            1000,
+            lambda: model.rank(PROBLEM, thousand, hardware),
+        )
+        found[f"shipped model, {CANDIDATES} candidates, new problem"] = (
+            1000,
+            lambda: model.rank(next(fresh), thousand, hardware),
+        )
+    return found | {
         "space, problem seen before": (200, lambda: candidate_space(PROBLEM, hardware)),
         "space, new problem": (200, lambda: candidate_space(next(fresh), hardware)),
         "space, with splits of K": (200, lambda: candidate_space(SPLIT_PROBLEM, hardware)),
@@ -87,7 +105,10 @@ def main() -> None:
         result = timed_us(call)
         results.append({"step": name, "budget_us": budget, **result})
         ratio = result["median_us"] / budget
-        print(f"{name:45s} {result['median_us']:8.0f} us of {budget:6.0f}   {ratio:5.2f}x budget")
+        print(
+            f"{name:45s} {result['median_us']:8.0f} us of {budget:6.0f}   {ratio:5.2f}x budget"
+            f"   best {result['least_us']:8.0f}   first {result['first_us']:8.0f}"
+        )
     if options.output:
         record = {"hardware": options.hardware, "cpu": platform.processor(), "results": results}
         options.output.write_text(json.dumps(record, indent=1) + "\n")

@@ -98,3 +98,12 @@ def test_a_call_for_one_more_problem_is_a_lookup() -> None:
     candidate_space(problem, H200)
     best = min(timeit.repeat(lambda: candidate_space(problem, H200), number=10, repeat=10)) / 10
     assert best < 2e-3  # 0.2 ms is the aim, and what the benchmark reports; CI is not quiet
+
+
+def test_full_float32_leaves_out_what_takes_minutes_to_compile() -> None:
+    sizes = ("mm", 1024, 1024, 1024)
+    full = candidate_space(MMShape(*sizes, dtype="float32"), H200)
+    tf32 = candidate_space(MMShape(*sizes, dtype="float32", tf32=True), H200)
+    blocks = full.fields["block_m"] * full.fields["block_n"] * full.fields["block_k"]
+    assert (blocks <= 65_536 * full.fields["num_warps"]).all()
+    assert 300 < len(full) < len(tf32)

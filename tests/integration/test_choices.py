@@ -64,9 +64,10 @@ def test_max_autotune_gets_the_best_few_with_aten_among_them(
 def test_max_autotune_gets_more_where_the_heuristic_is_unsure(
     benchmarked: list[list[Any]],
 ) -> None:
-    with registration.using(Forced(CONFIG, sigma=0.1)):
-        lower(torch.mm, inputs("mm"), MAX_AUTOTUNE, generate=False)
-    assert len(benchmarked[0]) == 10
+    for sigma, count in ((0.1, 2), (2.0, 15)):
+        with registration.using(Forced(CONFIG, sigma=sigma)):
+            lower(torch.mm, inputs("mm"), MAX_AUTOTUNE, generate=False)
+        assert len(benchmarked.pop()) == count
 
 
 @pytest.mark.parametrize("op", OPS)

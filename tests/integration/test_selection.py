@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torch_diode.integration.selection import check_fits, how_many, shortlist
+from torch_diode.integration.selection import alone, check_fits, how_many, shortlist
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.errors import InvalidValueError
@@ -24,20 +24,62 @@ def ranking(sigma: float | None = None, aten_us: float = 99.0) -> Ranking:
     return Ranking.by_time(times, "test", spread)
 
 
-@pytest.mark.parametrize(
-    ("sigma", "count"), [(None, 5), (0.0, 5), (0.05, 5), (0.08, 8), (0.1, 10), (9.0, 15)]
-)
-def test_more_where_the_heuristic_is_unsure(sigma: float | None, count: int) -> None:
-    assert how_many(ranking(sigma)) == count
+def close(sigma: float, apart: float = 0.01) -> Ranking:
+    """Candidates each a little slower than the one before; ATen in the middle of them."""
+    times = np.exp(apart * np.arange(len(SPACE)))
+    times[0] = times[15] * 1.0001
+    return Ranking.by_time(times, "test", np.full(len(SPACE), sigma))
 
 
-def test_an_error_estimate_that_is_no_number_counts_as_none() -> None:
-    assert how_many(ranking(float("nan"))) == 5
+def test_no_estimate_of_the_error_means_the_usual_number() -> None:
+    assert how_many(ranking(), SPACE) == 5
+    assert how_many(ranking(), SPACE, top=7) == 7
+    assert how_many(ranking(float("nan")), SPACE) == 5
+
+
+def test_two_where_the_heuristic_is_sure() -> None:
+    assert how_many(ranking(0.0), SPACE) == 2
+    assert how_many(close(0.001), SPACE) == 2
+
+
+def test_more_where_the_heuristic_is_unsure() -> None:
+    counts = [how_many(close(sigma), SPACE) for sigma in (0.002, 0.01, 0.02, 0.04)]
+    assert counts == sorted(counts)
+    assert counts[0] < 5 < counts[-1]
+    assert how_many(close(9.0), SPACE) == 15
+
+
+def test_fewer_where_candidates_are_further_apart() -> None:
+    assert how_many(close(0.02, apart=0.05), SPACE) < how_many(close(0.02, apart=0.01), SPACE)
 
 
 def test_never_more_than_were_ranked() -> None:
     short = Ranking(np.array([3, 4]), np.full(len(SPACE), np.nan), "test")
-    assert how_many(short) == 2
+    assert how_many(short, SPACE) == 2
+    one = Ranking(np.array([3]), np.ones(len(SPACE)), "test", np.full(len(SPACE), 0.1))
+    assert how_many(one, SPACE) == 1
+
+
+def test_alone_the_best_runs_where_it_is_surely_faster_than_aten() -> None:
+    times = np.full(len(SPACE), 2.0)
+    times[0], times[7] = 1.1, 1.0
+    for sigma, first in ((0.01, 7), (0.3, 0)):
+        found = Ranking.by_time(times, "test", np.full(len(SPACE), sigma))
+        order = alone(found, SPACE)
+        assert order[0] == first
+        assert sorted(order.tolist()) == list(range(len(SPACE)))
+
+
+def test_alone_follows_the_order_where_nothing_is_known_of_errors() -> None:
+    times = np.full(len(SPACE), 2.0)
+    times[0], times[7] = 1.0001, 1.0
+    assert alone(Ranking.by_time(times, "test"), SPACE)[0] == 7
+
+
+def test_alone_without_aten_follows_the_order() -> None:
+    triton = SPACE.take(np.arange(1, 31))
+    found = Ranking.by_time(np.arange(1.0, 31.0), "test", np.full(30, 0.5))
+    assert np.array_equal(alone(found, triton), found.order)
 
 
 def test_aten_takes_the_last_place_where_it_earned_none() -> None:

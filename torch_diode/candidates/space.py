@@ -7,14 +7,13 @@ the blocks; a call for one problem then only looks them up.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from torch_diode.candidates.exhaustive import BLOCKS, exhaustive_configs
 from torch_diode.candidates.offers import can_offer, k_splits, offered_templates
-from torch_diode.candidates.resources import fits, resources_of
+from torch_diode.candidates.resources import fits, resources_of, worth_compiling
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.hardware import Hardware
@@ -52,13 +51,20 @@ def block_cap(size: int) -> int:
 
 def _kind_of(problem: MMShape) -> MMShape:
     """The problem with its sizes forgotten: all that the static part of the space depends on."""
-    return replace(problem, M=1, N=1, K=1, B=1)
+    p = problem
+    return _kind(p.op, p.dtype, p.out_dtype, p.transpose_a, p.transpose_b, p.tf32, p.bias)
+
+
+@lru_cache(maxsize=256)
+def _kind(op: str, dtype: str, out_dtype: str, a: bool, b: bool, tf32: bool, bias: str) -> MMShape:
+    return MMShape(op, 1, 1, 1, 1, dtype, out_dtype, a, b, tf32, bias)
 
 
 @lru_cache(maxsize=64)
 def _feasible(template: str, kind: MMShape, hardware: Hardware) -> Candidates:
     configs = exhaustive_configs(template, hardware.kind)
-    return configs.take(fits(resources_of(configs, kind, hardware), configs, hardware))
+    can_run = fits(resources_of(configs, kind, hardware), configs, hardware)
+    return configs.take(can_run & worth_compiling(configs, kind))
 
 
 @lru_cache(maxsize=256)

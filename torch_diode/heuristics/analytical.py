@@ -8,6 +8,8 @@ is rough, and its times are rougher.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -35,12 +37,15 @@ _UNALIGNED_STAGES = 2
 _MOST_RESIDENT = 16
 _RESERVED_SHARED = 1024
 _FLOAT32_BYTES = 4
+_KINDS_KEPT = 16
 
 
 class AnalyticalHeuristic(Heuristic):
     """Orders ATen, splits of K and Triton configs by modelled time. Abstains on hardware whose
     units, bandwidth or rate in the problem's dtype are not known, and on templates it has no
     model of."""
+
+    steady = True
 
     def __init__(self, constants: Constants | None = None, name: str = "analytical") -> None:
         self.constants = constants or Constants()
@@ -108,8 +113,23 @@ class AnalyticalHeuristic(Heuristic):
         return digest("analytical", _VERSION, self.name, repr(self.constants))
 
 
+_tiles: WeakKeyDictionary[Candidates, dict[Any, Tiles]] = WeakKeyDictionary()
+
+
 def _tiles_of(candidates: Candidates, problem: MMShape, hardware: Hardware) -> Tiles:
-    """Configs as the model sees them; where a candidate has none, a stand-in of ones."""
+    """Configs as the model sees them, worked out once for each kind of problem."""
+    p = problem
+    kind = (p.dtype, p.out_dtype, p.layout, p.tf32, p.op, p.bias, tma_aligned(p), hardware)
+    kinds = _tiles.setdefault(candidates, {})
+    if kind not in kinds:
+        if len(kinds) >= _KINDS_KEPT:
+            kinds.clear()
+        kinds[kind] = _new_tiles(candidates, problem, hardware)
+    return kinds[kind]
+
+
+def _new_tiles(candidates: Candidates, problem: MMShape, hardware: Hardware) -> Tiles:
+    """Where a candidate has no config, a stand-in of ones."""
     f = candidates.fields
     needs = resources_of(candidates, problem, hardware)
     threads = np.maximum(f["num_warps"], 1) * (hardware.warp_size or 32)

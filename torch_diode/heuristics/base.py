@@ -21,6 +21,10 @@ class Heuristic(ABC):
     name: str
     """Short and readable; it becomes `Ranking.source`, and so what `explain` shows."""
 
+    steady: bool = False
+    """Whether its answers depend on nothing but the question for as long as it lives: they may
+    then be remembered, and `rank` is asked once for each question."""
+
     @abstractmethod
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
         """The candidates in order, or None to abstain. Raises `DiodeError` rather than guess."""

@@ -25,6 +25,7 @@ class Chain(Heuristic):
                     "in CustomHeuristic, a table in LookupTable, a model in ModelHeuristic"
                 )
         self.heuristics = heuristics
+        self.steady = all(heuristic.steady for heuristic in heuristics)
         self.name = "chain(" + ", ".join(heuristic.name for heuristic in heuristics) + ")"
 
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:

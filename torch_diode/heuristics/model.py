@@ -38,6 +38,8 @@ class TimingModel(Protocol):
 class ModelHeuristic(Heuristic):
     """Orders candidates by the times a model predicts."""
 
+    steady = True
+
     def __init__(self, model: TimingModel, name: str = "model", note: str = "") -> None:
         self.model = model
         self.name = name

@@ -24,6 +24,8 @@ class LookupTable(Heuristic):
     version of its template is passed over when `strict`, and otherwise used with a note.
     """
 
+    steady = True
+
     def __init__(
         self,
         table: Table,

@@ -12,6 +12,7 @@ from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.integration import defaults, machine, selection
 from torch_diode.integration.guard import Abstained, Guard, NotAsked
 from torch_diode.integration.problem import problem_of
+from torch_diode.integration.rankings import Rankings
 from torch_diode.integration.record import RUNNERS_UP, Decision, Record, ranked
 from torch_diode.integration.settings import Settings
 from torch_diode.types.candidate import ATEN
@@ -36,6 +37,7 @@ class Decider:
         self.record = record if record is not None else Record()
         self.notes: dict[str, None] = {}
         self._heuristics: dict[str, Heuristic | DiodeError | None] = {}
+        self._rankings = Rankings()
         self._lock = threading.Lock()
 
     def change(self, settings: Settings) -> None:
@@ -43,6 +45,7 @@ class Decider:
         with self._lock:
             self.settings = settings
             self._heuristics = {}
+            self._rankings = Rankings()
 
     def answer(self, question: Question) -> list[Any] | None:
         """The choices to return to Inductor; None to return its own."""
@@ -116,11 +119,11 @@ class Decider:
         ranking = self._rank(problem, candidates, hardware)
         answer = Answer(question, offered, candidates)
         if self.settings.mode == "auto" and question.max_autotune:
-            count = selection.how_many(ranking, self.settings.top)
+            count = selection.how_many(ranking, candidates, self.settings.top)
             rows = selection.shortlist(ranking, candidates, count)
             choices: list[Any] | None = answer.several(rows)
         else:
-            winner, choices = answer.single(map(int, ranking.order))
+            winner, choices = answer.single(map(int, selection.alone(ranking, candidates)))
             rows = [winner]
         took = (time.perf_counter_ns() - start - answer.rendering_ns) / 1000
         if choices != []:
@@ -160,7 +163,7 @@ class Decider:
     def _rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking:
         heuristic = self.heuristic_for(hardware)
         assert heuristic is not None
-        ranking = heuristic.rank(problem, candidates, hardware)
+        ranking = self._rankings.of(heuristic, problem, candidates, hardware)
         if ranking is None:
             raise Abstained(f"{heuristic.name} abstained on {problem.op} {problem.dtype}")
         selection.check_fits(ranking, candidates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from torch_diode.integration import releases
@@ -58,6 +59,7 @@ def is_transposed(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
     raise InexpressibleError("operand with strides of neither a row-major nor a transposed matrix")
 
 
+@lru_cache(maxsize=64)
 def _dtype(dtype: Any) -> str:
     name = str(dtype).removeprefix("torch.")
     if name not in DTYPES:

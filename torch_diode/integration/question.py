@@ -6,13 +6,13 @@ objects the hook returns.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import sympy  # type: ignore[import-untyped]
 import torch._inductor.config as inductor_config
@@ -24,12 +24,13 @@ from torch._inductor.select_algorithm import realize_inputs
 from torch._inductor.virtualized import V
 from torch.utils._sympy.functions import Mod
 
-from torch_diode.integration import releases
+from torch_diode.integration import bases, releases
 from torch_diode.integration.problem import WITH_BIAS
 from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
 from torch_diode.types.problem import BATCHED
 
-_AMD_FIELDS = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
+_offers: WeakKeyDictionary[Any, dict[Any, dict[str, Any]]] = WeakKeyDictionary()
+"""By graph: the same few questions come again for each of its matmuls."""
 
 
 class Replayed:
@@ -90,6 +91,26 @@ class Question:
         calls: what a call does not name is found by the tests Inductor itself makes. `tma` offers
         TMA templates even where only a config keeps them off.
         """
+        if tma or inductor_config.triton.enable_persistent_tma_matmul:
+            # Whether TMA can be used depends on the operands.
+            return self._offered(tma=True)
+        known = _offers.get(V.graph)
+        if known is None:
+            known = _offers[V.graph] = {}
+        key = (
+            self.op,
+            tuple([template.uid for template in self.templates]),
+            self._out_dtype,
+            self.device,
+            self.max_autotune,
+            inductor_config.max_autotune_gemm_backends,
+        )
+        found = known.get(key)
+        if found is None:
+            found = known[key] = self._offered(tma=False)
+        return found
+
+    def _offered(self, tma: bool) -> dict[str, Any]:
         found: dict[str, Any] = {}
         if inductor_utils.use_aten_gemm_kernels():
             found[ATEN] = None
@@ -105,8 +126,7 @@ class Question:
             return {bmm_template.uid: bmm_template}
         found = {mm_template.uid: mm_template}
         template = releases.tma_template()
-        enabled = tma or inductor_config.triton.enable_persistent_tma_matmul
-        if template is not None and enabled:
+        if template is not None and tma:
             with inductor_config.patch({"triton.enable_persistent_tma_matmul": True}):
                 mat1, mat2 = self.inputs.mat1mat2()
                 if releases.offers_tma(mat1, mat2, layout):
@@ -132,20 +152,20 @@ class Question:
         """The candidate as the object the hook returns; None where Inductor cannot make it."""
         base = self._bases.get(candidate.template)
         if base is None:
-            with autotuning():
-                base = releases.base_of(
-                    self.handler,
-                    self._triton_inputs,
-                    template,
-                    self.op,
-                    self.overrides.get(template.uid, {}),
-                    self._fixed_layout,
-                )
+            base = bases.shared.of(
+                self.handler,
+                self._triton_inputs,
+                template,
+                self.op,
+                self.overrides.get(template.uid, {}),
+                self._fixed_layout,
+            )
             if base is None:
                 return None
             self._bases[candidate.template] = base
         assert candidate.config is not None
-        return base.make(self._kwargs(base.kwargs, candidate.config))
+        kwargs = self._kwargs(base.kwargs, candidate.config)
+        return base.make(kwargs, base.extra, base.inputs, self._fixed_layout)
 
     @cached_property
     def _bases(self) -> dict[str, releases.Base]:
@@ -154,6 +174,10 @@ class Question:
     @cached_property
     def _fixed_layout(self) -> Any:
         return releases.fixed_layout(self.inputs, self.layout)
+
+    @property
+    def _out_dtype(self) -> Any:
+        return self.layout.dtype if self.layout is not None else self.inputs.out_dtype()
 
     @cached_property
     def _triton_inputs(self) -> Any:
@@ -183,7 +207,7 @@ class Question:
         }
         if "EVEN_K" in base:
             kwargs["EVEN_K"] = self._k_is_multiple_of(config.block_k)
-        for name in _AMD_FIELDS:
+        for name in bases.AMD_KWARGS:
             if name in base:
                 kwargs[name] = getattr(config, name)
         return kwargs
@@ -200,12 +224,3 @@ def template_name(template: Any) -> str:
     """What candidates call a template of Inductor's: all vendor kernels are `aten`."""
     uid: str = template.uid
     return ATEN if uid.startswith("aten::") else uid
-
-
-@contextlib.contextmanager
-def autotuning() -> Iterator[None]:
-    """Inductor's templates yield choices under max-autotune only: on inside this, nowhere else."""
-    with inductor_config.patch(
-        {"max_autotune_gemm": True, "max_autotune_gemm_search_space": "DEFAULT"}
-    ):
-        yield

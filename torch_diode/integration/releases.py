@@ -11,7 +11,7 @@ import functools
 import importlib.metadata
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, cast
@@ -86,10 +86,15 @@ def _parameters(function: Callable[..., Any]) -> set[str]:
 class Base:
     """What a template's choices have in common: everything Inductor derives but the config."""
 
-    template: Any
     kwargs: dict[str, Any]
-    make: Callable[[dict[str, Any]], Any]
-    """From keyword arguments to the object the hook returns (2.9: None if it cannot be made)."""
+    """A choice's own keyword arguments, those of the config among them."""
+    extra: dict[str, Any]
+    """Keyword arguments that are the same for every config."""
+    make: Callable[[dict[str, Any], dict[str, Any], Any, Any], Any]
+    """From keyword arguments, extra ones, inputs and layout to the object the hook returns (2.9:
+    None if it cannot be made)."""
+    inputs: Any
+    """The inputs as the template takes them."""
 
 
 def base_of(
@@ -104,41 +109,115 @@ def base_of(
     first = next(iter(handler.get_ktc(inputs, template, op, overrides)), None)
     if first is None:
         return None
+    choice_type, params_type = type(first), type(first.params)
 
-    def make(kwargs: dict[str, Any]) -> Any:
-        return type(first)(
-            template=first.template,
-            params=type(first.params)(kwargs),
-            extra_kwargs=first.extra_kwargs,
+    def make(kwargs: dict[str, Any], extra: dict[str, Any], inputs: Any, layout: Any) -> Any:
+        return choice_type(
+            template=template,
+            params=params_type(kwargs),
+            extra_kwargs=extra,
             layout=layout,
-            inputs=first.inputs,
+            inputs=inputs,
         )
 
-    return Base(template, first.params.to_kwargs(), make)
+    return Base(first.params.to_kwargs(), first.extra_kwargs, make, first.inputs)
 
 
 def _base_of_caller(
     inputs: Any, template: Any, op: str, overrides: dict[str, Any], layout: Any
 ) -> Base | None:
     """As 2.9's `get_mm_configs` does it, which makes callers at once."""
-    import torch._inductor.template_heuristics as heuristics
-
-    source: Any = cast("Any", heuristics).get_template_heuristic(
-        template.uid, inputs.device_type, op
-    )
+    source = _template_heuristics().get_template_heuristic(template.uid, inputs.device_type, op)
     first = next(iter(source.get_template_configs(inputs, layout, op)), None)
     if first is None:
         return None
-    extra = {
-        **source.get_extra_kwargs(inputs, layout, op),
-        "layout": layout,
-        "input_nodes": source.adjust_kernel_inputs(inputs, op).nodes(),
-    }
 
-    def make(kwargs: dict[str, Any]) -> Any:
-        return template.choice_or_none(**kwargs, **extra)
+    def make(kwargs: dict[str, Any], extra: dict[str, Any], inputs: Any, layout: Any) -> Any:
+        return template.choice_or_none(**kwargs, **extra, layout=layout, input_nodes=inputs.nodes())
 
-    return Base(template, {**first, **overrides}, make)
+    extra = dict(source.get_extra_kwargs(inputs, layout, op))
+    return Base({**first, **overrides}, extra, make, source.adjust_kernel_inputs(inputs, op))
+
+
+@functools.cache
+def _template_heuristics() -> Any:
+    """Where Inductor's template heuristics are asked for: 2.14 moved them."""
+    import torch._inductor.choices as choices
+
+    if hasattr(choices, "get_template_heuristic"):
+        return choices
+    import torch._inductor.template_heuristics as heuristics
+
+    return cast("Any", heuristics)
+
+
+_PLAIN_EXTRA = frozenset({"ALLOW_TF32", "epilogue_fn", "epilogue_fn_hash", "prefix_args"})
+"""Keyword arguments that say nothing about one matmul in particular. TMA's workspace does, and
+must have a name of its own each time."""
+
+
+def base_key(
+    handler: Any, inputs: Any, template: Any, op: str, overrides: dict[str, Any], layout: Any
+) -> Hashable | None:
+    """What a base depends on, for matmuls that share one; None where it may be anything.
+
+    Read in the sources of 2.9 to 2.15: dtypes, scalars, precision, and of the sizes whether TF32
+    will do for them, which up to 2.12 is a question of divisibility and then one of size. Symbols
+    are left to Inductor, which may guard on them; so is AMD, where one more selector has a say,
+    and whatever is not torch's own.
+    """
+    import torch._inductor.config as inductor_config
+
+    own_path = _own_path()
+    if own_path is None or getattr(type(handler), "get_ktc", own_path) is not own_path:
+        return None
+    if inputs.device_type != "cuda":
+        return None
+    source = _template_heuristics().get_template_heuristic(template.uid, "cuda", op)
+    if not type(source).__module__.startswith("torch._inductor."):
+        return None
+    nodes = inputs.nodes()
+    sizes = [plain_sizes(node.get_size()) for node in nodes]
+    if None in sizes:
+        return None
+    (*_, m, k), (*_, n) = cast("Any", sizes[inputs._mat1_idx]), cast("Any", sizes[inputs._mat2_idx])
+    return (
+        source,
+        template,
+        op,
+        tuple([node.get_dtype() for node in nodes]),
+        layout.dtype,
+        repr(inputs._scalars),
+        repr(overrides),
+        _precision(),
+        getattr(inductor_config, "force_same_precision", None),
+        tuple(getattr(inductor_config, "multi_kernel_hints", ())),
+        (m % 16 == 0, n % 16 == 0, k % 8 == 0, m >= 16, min(n, k) >= 512),
+    )
+
+
+@functools.cache
+def _own_path() -> Any | None:
+    """InductorChoices' way from inputs to choices (2.9 has none); None on AMD."""
+    import torch
+    from torch._inductor.choices import InductorChoices
+
+    if torch.version.hip is not None:
+        return None
+    return getattr(InductorChoices, "get_ktc", InductorChoices)
+
+
+def shares(base: Base, inputs: Any) -> bool:
+    """Whether nothing in a base is about the matmul it was made for."""
+    return base.inputs is inputs and _PLAIN_EXTRA.issuperset(base.extra)
+
+
+def plain_sizes(values: Iterable[Any]) -> tuple[int, ...] | None:
+    """Sizes or strides that are all numbers, as such; None where one is a symbol."""
+    try:
+        return tuple([int(value) for value in values])
+    except TypeError:
+        return None
 
 
 def can_be_rendered(choice: Any) -> bool:
@@ -162,10 +241,9 @@ def fixed_layout(inputs: Any, layout: Any | None) -> Any:
 
 def hints(values: Sequence[Any]) -> tuple[int, ...]:
     """The sizes Inductor optimises for, symbols replaced by their hints."""
-    import sympy  # type: ignore[import-untyped]
-
-    if all(isinstance(value, (int, sympy.Integer)) for value in values):
-        return tuple(map(int, values))
+    numbers = plain_sizes(values)
+    if numbers is not None:
+        return numbers
     import torch._inductor.config as inductor_config
     from torch._inductor.virtualized import V
 
@@ -200,11 +278,16 @@ def size_seen(value: Any) -> int:
 def tf32_allowed() -> bool:
     """Whether float32 products may be computed in TF32; the older switch raises where the newer
     one was used."""
+    precision = _precision()
+    return precision == "tf32" if isinstance(precision, str) else precision
+
+
+def _precision() -> str | bool:
     import torch
 
     matmul = torch.backends.cuda.matmul
     precision = getattr(matmul, "fp32_precision", None)
-    return precision == "tf32" if precision is not None else bool(matmul.allow_tf32)
+    return precision if precision is not None else bool(matmul.allow_tf32)
 
 
 def offers_tma(mat1: Any, mat2: Any, layout: Any) -> bool:
@@ -275,3 +358,47 @@ def devices_in(example_inputs: Iterable[Any]) -> list[Any]:
     """The devices a graph's inputs are on, each once, in order."""
     found = (getattr(value, "device", None) for value in example_inputs)
     return list(dict.fromkeys(device for device in found if device is not None))
+
+
+def launch_of(choice: Any, inputs: Sequence[Any], out: Any) -> Callable[[], Any]:
+    """What runs a choice once on these tensors: the very call Inductor would benchmark.
+
+    Most choices carry a request that makes it. The others (subgraphs; on 2.9 vendor kernels too)
+    hand it to the benchmarker, where it is caught.
+    """
+    request = getattr(choice, "bmreq", None)
+    if request is not None:
+        return cast("Callable[[], Any]", request.make_run_fn(*inputs, out=out))
+    return _caught(choice, inputs, out)
+
+
+def _caught(choice: Any, inputs: Sequence[Any], out: Any) -> Callable[[], Any]:
+    from unittest import mock
+
+    from torch._inductor.runtime.benchmarking import benchmarker
+
+    calls: list[Callable[[], Any]] = []
+
+    def catch(
+        function: Callable[..., Any],
+        arguments: Sequence[Any] | None = None,
+        keywords: dict[str, Any] | None = None,
+        **_: Any,
+    ) -> float:
+        calls.append(functools.partial(function, *(arguments or ()), **(keywords or {})))
+        return 1.0
+
+    with contextlib.ExitStack() as stack:
+        for name in ("benchmark", "benchmark_gpu", "benchmark_cpu"):
+            stack.enter_context(mock.patch.object(benchmarker, name, catch))
+        choice.benchmark(*inputs, out=out)
+    if not calls:
+        raise MissingPartError(f"{type(choice).__name__} benchmarks itself without torch's help")
+    return calls[-1]
+
+
+def end_launches(choice: Any) -> None:
+    """Give back what `launch_of` loaded for a choice."""
+    request = getattr(choice, "bmreq", None)
+    if request is not None:
+        request.cleanup_run_fn()

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
+import numpy.typing as npt
 
+from torch_diode.model.expectation import chance_slower, expected_regrets
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.ranking import Ranking
 
-USUAL_SIGMA = 0.05
-"""The error estimate at which the first few candidates hold the best one nearly always."""
-MOST_TIMES_UNSURE = 3.0
+TOLERANCE = 0.002
+"""Benchmarking goes on until no more than this fraction of the time can be expected from more."""
+LEAST = 2
+MOST_TIMES_TOP = 3
+CHANCE_SLOWER = 0.3
+"""A single kernel takes ATen's place only if it is less likely than this to be slower."""
+_LOOKED_AT = 32
 
 
-def how_many(ranking: Ranking, top: int = 5) -> int:
-    """How many candidates to benchmark: `top`, and up to three times that where the heuristic
-    says it is unsure about them."""
-    count = top
-    if ranking.sigma is not None:
-        sigma = float(np.median(ranking.sigma[ranking.order[:top]]))
-        if math.isfinite(sigma):
-            times = min(max(sigma / USUAL_SIGMA, 1.0), MOST_TIMES_UNSURE)
-            count = math.ceil(top * times)
-    return min(count, len(ranking.order))
+def how_many(ranking: Ranking, candidates: Candidates, top: int = 5) -> int:
+    """How many candidates to benchmark, ATen counted: as many as it takes until the regret to be
+    expected is within `TOLERANCE`, two at least and three times `top` at most; `top` where the
+    heuristic says nothing of its own error."""
+    most = min(MOST_TIMES_TOP * top, len(ranking.order))
+    if ranking.sigma is None:
+        return min(top, len(ranking.order))
+    rows = _as_benchmarked(ranking, candidates)[: max(_LOOKED_AT, most + 1)]
+    times, sigma = ranking.predicted_us[rows], ranking.sigma[rows]
+    if not (np.isfinite(times).all() and np.isfinite(sigma).all()):
+        return min(top, len(ranking.order))
+    regrets = expected_regrets(np.log(times), np.asarray(sigma, np.float64))
+    enough = int(np.argmax(regrets <= TOLERANCE)) + 1
+    return max(min(enough, most), min(LEAST, most))
 
 
 def shortlist(ranking: Ranking, candidates: Candidates, count: int) -> list[int]:
@@ -38,6 +46,31 @@ def shortlist(ranking: Ranking, candidates: Candidates, count: int) -> list[int]
     if len(vendor) and int(vendor[0]) not in rows:
         rows[max(count - 1, 1) :] = [int(vendor[0])]
     return rows
+
+
+def alone(ranking: Ranking, candidates: Candidates) -> npt.NDArray[np.int64]:
+    """The order in which to try candidates where one is to run without a benchmark: the ranking's,
+    but ATen first where the best is too likely to be slower than it."""
+    order = ranking.order
+    vendor = np.flatnonzero(candidates.is_template(ATEN)[order])
+    if ranking.sigma is None or not len(vendor) or vendor[0] == 0:
+        return order
+    best, aten = int(order[0]), int(order[vendor[0]])
+    gain = float(np.log(ranking.predicted_us[aten] / ranking.predicted_us[best]))
+    chance = chance_slower(gain, float(ranking.sigma[best]), float(ranking.sigma[aten]))
+    if chance < CHANCE_SLOWER or not np.isfinite(chance):
+        return order
+    return np.concatenate([[aten], np.delete(order, vendor[0])])
+
+
+def _as_benchmarked(ranking: Ranking, candidates: Candidates) -> npt.NDArray[np.int64]:
+    """The order in which candidates get into a benchmark: ATen second at the latest, since it is
+    in any."""
+    order = ranking.order
+    place = np.flatnonzero(candidates.is_template(ATEN)[order])
+    if not len(place) or place[0] < LEAST:
+        return order
+    return np.concatenate([order[:1], order[place[:1]], np.delete(order, place[0])[1:]])
 
 
 def check_fits(ranking: Ranking, candidates: Candidates) -> None:

@@ -1,0 +1,68 @@
+"""The quick lists are the real ones, problem by problem."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from torch_diode.candidates import candidate_space
+from torch_diode.hardware import known
+from torch_diode.integration import releases
+from torch_diode.integration.default_configs import default_candidates
+from torch_diode.integration.default_lists import listed_rows
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.problem import BATCHED, MMShape
+from torch_diode.types.timing import Timing
+
+H200 = known("nvidia-h200")
+
+if releases.matmul_hook() != releases.FINALIZE_HOOK:
+    pytest.skip("torch 2.9 lists configs in another way", allow_module_level=True)
+
+
+def drawn(count: int) -> list[MMShape]:
+    """Problems of all kinds: tiny, odd, with one side far the longest."""
+    rng = np.random.default_rng(7)
+    found = [MMShape("mm", 8, 8, 3936), MMShape("addmm", 43, 157, 1), MMShape("mm", 1, 512, 512)]
+    found += [MMShape(op, 9, 70, 1, B=3) for op in BATCHED]
+    while len(found) < count:
+        op = str(rng.choice(["mm", "addmm", "bmm", "baddbmm"]))
+        sizes = np.exp(rng.uniform(0, 9, 3)).astype(int)
+        if rng.random() < 0.6:
+            sizes = np.maximum(sizes // 8 * 8, 8)
+        found.append(
+            MMShape(
+                op,
+                *sizes.tolist(),
+                B=3 if op in BATCHED else 1,
+                dtype=str(rng.choice(["bfloat16", "float16", "float32"])),
+                transpose_a=bool(rng.integers(2)),
+                transpose_b=bool(rng.integers(2)),
+            )
+        )
+    return found
+
+
+def test_the_rows_found_are_those_inductor_lists():
+    timings, expected = [], []
+    for problem in drawn(48):
+        real = set(default_candidates(problem, H200))
+        space = dict.fromkeys([*candidate_space(problem, H200), *real])
+        for candidate in space:
+            timings.append(Timing("nvidia-h200", problem, candidate, 1.0))
+            expected.append(candidate in real)
+    dataset = Dataset.from_timings(timings)
+    found = listed_rows(dataset, np.arange(len(dataset)), H200)
+    wrong = np.flatnonzero(found.rows != np.array(expected))
+    assert [str(timings[i]) for i in wrong[:3]] == []
+    assert found.coverage == 1.0
+
+
+def test_what_was_not_timed_lowers_the_coverage():
+    problem = MMShape("mm", 4096, 4096, 4096)
+    listed = list(default_candidates(problem, H200))
+    half = [Timing("nvidia-h200", problem, c, 1.0) for c in listed[: len(listed) // 2 + 1]]
+    dataset = Dataset.from_timings(half)
+    found = listed_rows(dataset, np.arange(len(dataset)), H200)
+    assert found.rows.all()
+    assert found.coverage == pytest.approx(0.5, abs=0.05)

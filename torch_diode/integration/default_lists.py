@@ -1,0 +1,124 @@
+"""Which timings are of a config in Inductor's DEFAULT list, for thousands of problems at once.
+
+Asking Inductor itself (`default_configs`) takes a lowering a problem. Its lists follow from few:
+blocks are cut to the problem's sizes, and warps to what the cut tile can use. So it is asked once
+for each op and dtype, at sizes nothing is cut for, and the cutting is done here on arrays. A test
+holds the two together, problem by problem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_diode.candidates.exhaustive import BLOCKS, TMA_TEMPLATES
+from torch_diode.candidates.offers import DECOMPOSE_K_THRESHOLD, TRITON_DTYPES, has_tma
+from torch_diode.types.candidate import ATEN, Candidate
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import BATCHED, DTYPE_BYTES, MMShape
+
+Mask = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
+
+_LARGE = 8192
+_OUTPUTS_A_WARP = 256
+_TMA_ALIGNMENT = 16
+_BLOCKS = ("block_m", "block_n", "block_k")
+_OTHERS = ("group_m", "num_stages")
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Which of some rows are in their problem's list, and how much of the lists was timed."""
+
+    rows: Mask
+    coverage: float
+
+
+def listed_rows(dataset: Dataset, rows: Numbers, hardware: Hardware) -> Listed:
+    """Whether each of these rows of a dataset is ATen or a config its problem's list has."""
+    problems = _Problems(dataset)
+    group = dataset.problems.ids[rows]
+    template, names = dataset.codes("template")
+    codes = template[rows]
+    fields = {n: dataset.values(n)[rows] for n in (*_BLOCKS, *_OTHERS, "num_warps")}
+    found = np.isin(codes, [i for i, name in enumerate(names) if name == ATEN])
+    met = np.zeros(len(problems.op), bool)
+    met[group[~found]] = True
+    timed = listed = 0
+    for op, dtype in sorted(set(zip(problems.op[met], problems.dtype[met], strict=True))):
+        if dtype not in TRITON_DTYPES:
+            continue
+        candidates = base_list(str(op), str(dtype), hardware)
+        for name in sorted({candidate.template for candidate in candidates}):
+            offered = met & problems.offers(str(op), str(dtype), name, hardware)
+            code = names.index(name) if name in names else -1
+            members = np.flatnonzero(offered[group] & (codes == code))
+            caps = problems.caps[group[members]]
+            part = {field: values[members] for field, values in fields.items()}
+            for candidate in candidates:
+                if candidate.template == name:
+                    hits = members[_matches(candidate, part, caps)]
+                    found[hits] = True
+                    listed += int(np.count_nonzero(offered))
+                    timed += len(np.unique(group[hits]))
+    return Listed(found, timed / listed if listed else 1.0)
+
+
+@lru_cache(maxsize=64)
+def base_list(op: str, dtype: str, hardware: Hardware) -> tuple[Candidate, ...]:
+    """The Triton configs of the list before anything is cut."""
+    from torch_diode.integration.default_configs import default_candidates
+
+    batch = 2 if op in BATCHED else 1
+    problem = MMShape(op, _LARGE, _LARGE, _LARGE, B=batch, dtype=dtype)
+    return tuple(c for c in default_candidates(problem, hardware) if c.config is not None)
+
+
+class _Problems:
+    """A dataset's problems, as far as the lists depend on them."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        first = dataset.problems.first
+        self.op, self.dtype, out_dtype = (
+            np.array(texts, np.str_)[codes[first]]
+            for codes, texts in map(dataset.codes, ("op", "dtype", "out_dtype"))
+        )
+        sizes = {name: dataset.values(name)[first].astype(np.int64) for name in "MNK"}
+        m, n, k = (sizes[name] for name in "MNK")
+        # The largest blocks: the sizes' next powers of two, 16 at least.
+        powers = 2 ** np.ceil(np.log2(np.stack([m, n, k], axis=1))).astype(np.int64)
+        self.caps = np.maximum(powers, BLOCKS[0])
+        # K of 1 is multiplied elementwise (but by baddbmm, which is not decomposed), and where K
+        # is far the largest only splits are tried.
+        split = (self.op == "mm") & (k >= DECOMPOSE_K_THRESHOLD * np.maximum(m, n))
+        elementwise = (k == 1) & (self.op != "baddbmm")
+        self.has_triton = ~elementwise & ~split & (self.dtype == out_dtype)
+        item = np.array([DTYPE_BYTES[str(name)] for name in self.dtype])
+        inner_a = np.where(dataset.values("transpose_a")[first], m, k) * item
+        inner_b = np.where(dataset.values("transpose_b")[first], k, n) * item
+        self.is_aligned = (inner_a % _TMA_ALIGNMENT == 0) & (inner_b % _TMA_ALIGNMENT == 0)
+
+    def offers(self, op: str, dtype: str, template: str, hardware: Hardware) -> Mask:
+        """The problems of this op and dtype that are offered this template."""
+        found = (self.op == op) & (self.dtype == dtype) & self.has_triton
+        if template in TMA_TEMPLATES:
+            found &= self.is_aligned & has_tma(hardware)
+        return np.asarray(found)
+
+
+def _matches(candidate: Candidate, fields: dict[str, Numbers], caps: Numbers) -> Mask:
+    config = candidate.config
+    assert config is not None
+    cut = [np.minimum(getattr(config, name), caps[:, i]) for i, name in enumerate(_BLOCKS)]
+    warps = np.maximum(np.minimum(config.num_warps, cut[0] * cut[1] // _OUTPUTS_A_WARP), 1)
+    found = np.asarray(fields["num_warps"] == warps)
+    for name, values in zip(_BLOCKS, cut, strict=True):
+        found &= fields[name] == values
+    for name in _OTHERS:
+        found &= fields[name] == getattr(config, name)
+    return found
