@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+
+import pytest
+
+from torch_diode.hardware import known
+from torch_diode.model.split import held_out
+from torch_diode.report.build import report_data
+from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError, InvalidValueError
+
+NAMES = ("data", "model")
+
+
+def with_metadata(model, **changes):
+    changed = copy(model.wrapper)
+    changed.metadata = replace(model.wrapper.metadata, **changes)
+    return replace(model, wrapper=changed)
+
+
+@pytest.fixture(scope="module")
+def some(dataset):
+    return dataset.take(dataset.problems.ids < 60)
+
+
+def test_other_data_than_the_training_set_is_scored_whole(some, model, hardware):
+    data = report_data(some, model, hardware, NAMES)
+    assert data["about"]["scored"] == data["about"]["problems"] == 60
+    assert data["about"]["scored_how"].startswith("Scores are of all problems.")
+    assert all(data["lookup"]["scored"])
+
+
+def test_a_model_is_not_judged_by_what_it_was_trained_on(some, model, hardware, timings):
+    trained = with_metadata(model, dataset_digest=some.digest)
+    data = report_data(some, trained, hardware, NAMES)
+    options = model.wrapper.metadata.options
+    kept = held_out(timings.arrays, options["test_share"], options["seed"])[:60].sum()
+    assert 0 < data["about"]["scored"] == kept < 60
+    assert "kept from training (the model was trained on the rest" in data["about"]["scored_how"]
+    assert sum(data["lookup"]["scored"]) == kept
+    assert len(data["lookup"]["kind"]) == 60
+
+
+def test_one_that_does_not_say_what_was_kept_is_flattered_and_the_page_says_so(
+    some, model, hardware
+):
+    silent = with_metadata(model, dataset_digest=some.digest, options={})
+    data = report_data(some, silent, hardware, NAMES)
+    assert data["about"]["scored"] == 60
+    assert data["about"]["scored_how"] == "The model was trained on this data: scores flatter it."
+    with pytest.raises(EmptySelectionError, match="got no problem that the model says was kept"):
+        report_data(some, silent, hardware, NAMES, score="held-out")
+
+
+def test_with_few_problems_none_was_held_out_but_some_were_stopped_by(dataset, model, hardware):
+    few = dataset.take(dataset.problems.ids < 12)
+    trained = with_metadata(model, dataset_digest=few.digest)
+    about = report_data(few, trained, hardware, NAMES)["about"]
+    assert 0 < about["scored"] < 5
+    assert about["scored_how"].startswith("Scores are of the few problems that training was")
+
+
+def test_held_out_and_all_can_be_asked_for(some, model, hardware):
+    part = report_data(some, model, hardware, NAMES, score="held-out")["about"]["scored"]
+    trained = with_metadata(model, dataset_digest=some.digest)
+    whole = report_data(some, trained, hardware, NAMES, score="all")["about"]
+    assert 0 < part < whole["scored"] == 60
+    assert "flatter" in whole["scored_how"]
+
+
+def test_what_cannot_be_scored_is_one_sentence(some, model, hardware):
+    with pytest.raises(InvalidValueError, match="score"):
+        report_data(some, model, hardware, NAMES, score="some")
+    with pytest.raises(HardwareMismatchError, match="got one of nvidia-h200"):
+        report_data(some, model, known("nvidia-a100"), NAMES)
+    nothing = with_metadata(model, covers=["mm/float64"])
+    nothing.wrapper._covers = frozenset()
+    with pytest.raises(EmptySelectionError, match="got no problem to score of 60; the model was"):
+        report_data(some, nothing, hardware, NAMES)

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import base64
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from torch_diode.report import packing
+from torch_diode.report.packing import pack
+
+
+def decoded(data, name, kind):
+    return np.frombuffer(base64.b64decode(data[name]), kind)
+
+
+def unpacked(data):
+    """What the page's script would make of it: by key, candidates with measured and predicted."""
+    code = decoded(data, "code", "<u2")
+    times = {
+        name: np.exp(data["low"] + data["step"] * decoded(data, name, "<u2"))
+        for name in ("measured", "predicted")
+    }
+    ends = np.cumsum(data["kept"])
+    found = {}
+    for p, end in enumerate(ends):
+        kind = data["kinds"][data["kind"][p]]
+        sizes = [data[name][p] for name in ("BMNK" if kind["batched"] else "MNK")]
+        key = f"{kind['op']}:{'x'.join(map(str, sizes))}:{kind['tail']}"
+        found[key] = {}
+        for row in range(end - data["kept"][p], end):
+            template, *_, config = data["candidates"][code[row]]
+            name = f"{data['templates'][template]} {config}".strip()
+            found[key][name] = (times["measured"][row], times["predicted"][row])
+    return found
+
+
+def test_what_is_packed_comes_out_as_it_went_in(timings):
+    found = unpacked(pack(timings, timings.supported))
+    assert list(found) == [problem.key for problem in timings.problems]
+    for number, problem in enumerate(timings.problems):
+        rows = timings.rows_of(number)
+        assert len(found[problem.key]) == rows.stop - rows.start
+        for row in range(rows.start, rows.stop):
+            measured, predicted = found[problem.key][str(timings.candidates[row])]
+            assert measured == pytest.approx(timings.measured[row], rel=3e-4)
+            assert predicted == pytest.approx(timings.predicted[row], rel=3e-4)
+
+
+def test_too_many_timings_leave_the_ones_that_matter(timings, monkeypatch):
+    monkeypatch.setattr(packing, "MOST_TIMINGS", 20 * len(timings))
+    data = pack(timings, timings.supported)
+    assert sum(data["kept"]) <= 20 * len(timings)
+    assert max(data["kept"]) == data["each"]
+    assert data["all"] == np.diff(timings.starts).tolist()
+    found = unpacked(data)
+    for number, problem in enumerate(timings.problems):
+        rows = timings.rows_of(number)
+        names = [str(timings.candidates[row]) for row in range(rows.start, rows.stop)]
+        best, pick = np.argmin(timings.measured[rows]), np.argmin(timings.predicted[rows])
+        assert {"aten", names[best], names[pick]} <= set(found[problem.key])
+
+
+def test_too_many_problems_leave_a_sample(timings, monkeypatch):
+    monkeypatch.setattr(packing, "MOST_PROBLEMS", 10)
+    data = pack(timings, timings.supported)
+    assert len(data["kind"]) == len(data["kept"]) == len(data["M"]) == 10
+    assert data["of_problems"] == len(timings)
+    assert set(unpacked(data)) < {problem.key for problem in timings.problems}
+
+
+def test_rows_of_a_problem_come_fastest_first(timings):
+    data = pack(timings, timings.supported)
+    measured = decoded(data, "measured", "<u2").astype(int)
+    starts = np.r_[0, np.cumsum(data["kept"])]
+    for start, end in pairwise(starts):
+        assert (np.diff(measured[start:end]) >= 0).all()
