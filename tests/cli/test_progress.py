@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests import samples
 from torch_diode.cli import progress
-from torch_diode.cli.progress import CollectionProgress
+from torch_diode.cli.progress import CollectionProgress, TrainingProgress
 
 
 def test_without_a_terminal_there_are_plain_lines(capsys, monkeypatch):
@@ -31,3 +31,20 @@ def test_on_a_terminal_there_is_a_bar(capsys, monkeypatch):
     with CollectionProgress(total=10, done=0) as shown:
         shown.tell(samples.dataset())
     assert "problems" in capsys.readouterr().out
+
+
+def test_training_is_a_line_for_each_epoch_that_was_scored(capsys):
+    with TrainingProgress(epochs=4) as shown:
+        shown.tell({"epoch": 1, "loss": 0.5})
+        shown.tell({"epoch": 2, "loss": 0.25, "regret@1": 1.5, "regret@3": 1.25, "regret@5": 1.0})
+    (line,) = capsys.readouterr().out.splitlines()
+    expected = "epoch 2 of 4: loss 0.2500  regret@1 1.5000  regret@3 1.2500  regret@5 1.0000"
+    assert line.startswith(expected)
+
+
+def test_training_on_a_terminal_is_a_bar(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    with TrainingProgress(epochs=4) as shown:
+        shown.tell({"epoch": 2, "regret@1": 1.5})
+    assert "regret@1 1.5000" in capsys.readouterr().out

@@ -25,7 +25,8 @@ def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def off(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Each test starts with torch-diode off and a registration of its own."""
+    """Each test starts with torch-diode off, no model and a registration of its own."""
+    monkeypatch.setenv("TORCH_DIODE_MODEL", "none")
     registration.disable()
     fresh = registration.Registration()
     monkeypatch.setattr(registration, "_registration", fresh)

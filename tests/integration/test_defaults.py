@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from tests.integration.cases import CONFIG, inputs
+from torch_diode.hardware import known
+from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.integration import registration
 from torch_diode.integration.defaults import default_heuristic
 from torch_diode.integration.guard import DiodeWarning
@@ -56,8 +58,10 @@ def test_nothing_to_go_by_is_none() -> None:
 
 
 @pytest.mark.usefixtures("h200")
-def test_the_shipped_model_decides_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TORCH_DIODE_MODEL", "shipped")
+def test_the_shipped_model_decides_where_nobody_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("TORCH_DIODE_MODEL")
     registration.register_on_import()
     lower(torch.mm, inputs("mm"))
     (decision,) = registration.explain()
@@ -68,14 +72,37 @@ def test_the_shipped_model_decides_where_it_is_asked_for(monkeypatch: pytest.Mon
 
 @pytest.mark.usefixtures("h200")
 def test_a_strict_user_gets_no_model_of_another_release(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TORCH_DIODE_MODEL", "shipped")
+    monkeypatch.delenv("TORCH_DIODE_MODEL")
     monkeypatch.setenv("TORCH_DIODE_STRICT", "1")
     registration.register_on_import()
     assert lower(torch.mm, inputs("mm")).kernels == ["mm"]
     assert registration.status().counters.abstentions.total() == 1
 
 
-def test_no_model_decides_unasked() -> None:
-    from torch_diode.hardware import known
+def test_it_can_be_turned_off_by_name() -> None:
+    assert default_heuristic(known("nvidia-h200"), Settings(model="none")) is None
 
-    assert default_heuristic(known("nvidia-h200"), Settings()) is None
+
+@pytest.mark.parametrize(
+    ("name", "decides"),
+    [
+        ("nvidia-h200", True),
+        ("nvidia-h100", True),
+        ("nvidia-gh200", True),
+        ("nvidia-h20", False),
+        ("nvidia-h100-pcie", False),
+        ("nvidia-a100", False),
+        ("nvidia-b200", False),
+    ],
+)
+def test_unasked_it_decides_for_close_relatives_only(name: str, decides: bool) -> None:
+    found = default_heuristic(known(name), Settings())
+    assert (found is not None) == decides
+    if decides and name != "nvidia-h200":
+        assert isinstance(found, ModelHeuristic)
+        assert "model of nvidia-h200 used on" in found.note
+
+
+def test_asked_for_it_decides_for_the_architecture() -> None:
+    assert default_heuristic(known("nvidia-h20"), Settings(model="shipped")) is not None
+    assert default_heuristic(known("nvidia-a100"), Settings(model="shipped")) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,17 @@ import pytest
 
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
-from torch_diode.model.feature_table import feature_table
+from torch_diode.model.feature_table import FeatureTable, feature_table
 
 DATA = Path(__file__).parents[2] / "diode_datasets/matmul/nvidia-h200/train/sweep-1.parquet"
+
+
+def rows_of(table: FeatureTable, keep: np.ndarray) -> FeatureTable:
+    """A table with some of its rows."""
+    names = [f.name for f in fields(table) if f.name not in ("arrays", "splits")]
+    lengths = {name: len(getattr(table, name)) for name in names}
+    rows = [name for name, length in lengths.items() if length == len(table.group)]
+    return replace(table, **{name: getattr(table, name)[keep] for name in rows})
 
 
 @pytest.fixture(scope="session")

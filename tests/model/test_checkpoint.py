@@ -16,7 +16,7 @@ import torch
 from torch_diode.candidates.space import candidate_space
 from torch_diode.hardware import known
 from torch_diode.heuristics.model import ModelHeuristic
-from torch_diode.model.checkpoint import ModelPointer, load_model, save_model
+from torch_diode.model.checkpoint import ModelPointer, load_model, load_network, save_model
 from torch_diode.model.metadata import ModelMetadata
 from torch_diode.model.networks import build_network
 from torch_diode.types.errors import DiodeError, FileFaultError, HardwareMismatchError
@@ -64,7 +64,7 @@ def test_a_model_comes_back_as_it_went(path, hardware):
     space = candidate_space(PROBLEM, hardware)
     times, sigma = model.predict_us(PROBLEM, space, hardware)
     assert (times > 0).all()
-    assert sigma[space.is_template("aten")] == 0.1
+    assert ((sigma > 0) & (sigma < 2)).all()
     ranking = ModelHeuristic(model).rank(PROBLEM, space, hardware)
     assert len(ranking.order) == len(space)
 
@@ -214,3 +214,23 @@ def test_a_model_in_another_hardwares_folder_is_refused(path):
     save_model(path, network().state_dict(), METADATA)
     with pytest.raises(FileFaultError, match="nvidia-h100"):
         ModelPointer("matmul", "nvidia-h100", "model", path).load()
+
+
+def test_a_model_comes_back_as_a_network(path):
+    given = network(3)
+    save_model(path, given.state_dict(), METADATA)
+    metadata, found = load_network(path)
+    assert metadata == METADATA
+    assert not found.training
+    for name, value in given.state_dict().items():
+        assert torch.equal(value, found.state_dict()[name]), name
+
+
+@pytest.mark.parametrize(
+    "shape", [{"hidden": 4096, "layers": 4096}, {"encoder": 4096}, {"aten_hidden": 4096}]
+)
+def test_a_file_cannot_have_a_network_built_that_it_does_not_hold(tmp_path, shape):
+    """4096 layers of 4096 would be 275 GB."""
+    path = rewritten(tmp_path / "m.pt", shape=SHAPE | shape)
+    with pytest.raises(FileFaultError, match="do not fit a deep network"):
+        load_model(path)

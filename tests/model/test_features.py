@@ -13,15 +13,15 @@ from torch_diode.model.features import (
     CONFIG_NAMES,
     FEATURE_NAMES,
     JOINT_NAMES,
+    LAUNCH_US,
     PROBLEM_NAMES,
-    VENDOR_NAMES,
     config_arrays,
     joint_features,
     problem_features,
     roofline_us,
-    vendor_features,
 )
 from torch_diode.model.problem_arrays import ProblemArrays
+from torch_diode.model.vendor_features import VENDOR_NAMES, vendor_features
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.problem import MMShape
@@ -50,6 +50,62 @@ def test_dataset_and_single_problem_agree_to_the_last_bit(dataset, table, hardwa
         triton = ~table.is_aten[rows]
         found = np.concatenate([configs.features, joint], axis=1)[triton]
         assert np.array_equal(found, table.config[rows][triton])
+
+
+def one_by_one(p, candidates, kind, hardware):
+    """Joint features as their names say, one after the other, from the candidates' own fields."""
+    f = {name: np.maximum(values, 1).astype(np.float32) for name, values in candidates.items()}
+    m, n, k = f["block_m"], f["block_n"], f["block_k"]
+    resident = config_arrays(kind[0], kind[1], hardware).resident
+    units, roof = np.float32(hardware.units), roofline_us(p, hardware)
+    rate = np.float32(hardware.peak_tflops(kind[1].dtype)) * np.float32(1e6) / hardware.units
+    bandwidth = np.float32(hardware.memory_gbps * 1e3)
+    tiles_m, tiles_n, steps = np.ceil(p.M / m), np.ceil(p.N / n), np.ceil(p.K / k)
+    tiles = p.B * tiles_m * tiles_n
+    each = np.ceil(tiles / units)
+    together = np.minimum(resident, each)
+    waves = tiles / (units * resident)
+    loads = (m + n) * k * p.item
+    at_once = units * resident
+    rows = np.minimum(np.minimum(f["group_m"], tiles_m), at_once)
+    columns = np.minimum(np.ceil(at_once / rows), tiles_n)
+    read = np.maximum(tiles_m * tiles_n / (rows * columns), 1) * (rows * m + columns * n)
+    times = [
+        each * steps * (m * n * k) * (2 / np.float32(rate)),
+        tiles * steps * loads / (bandwidth * np.float32(2.5)),
+        p.B * (read * p.K * p.item + p.M * p.N * p.out_item) / bandwidth,
+        np.ceil(each / together) * steps * np.float32(0.5) / f["num_stages"],
+    ]
+    total = np.float32(0)
+    for time in times:
+        total = total + np.square(np.square(np.minimum(time, np.float32(1e9))))
+    times.append(np.sqrt(np.sqrt(total)) + np.float32(LAUNCH_US))
+    return [
+        *(np.log2(values) for values in (tiles_m, tiles_n, tiles, steps, each)),
+        tiles / (units * each),
+        np.log2(waves),
+        waves / np.ceil(waves),
+        p.M / (tiles_m * m),
+        p.N / (tiles_n * n),
+        p.K / (steps * k),
+        (p.low_bits[:, 2] >= k).astype(np.float32),
+        np.log2(together * f["num_warps"]),
+        np.log2(together * f["num_stages"] * loads),
+        np.minimum(steps / f["num_stages"], 8),
+        *(np.log((time + np.float32(0.1)) / roof) for time in times),
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+@pytest.mark.parametrize("sizes", [(560, 1024, 768), (1, 4096, 4096), (8192, 8192, 33), (7, 5, 3)])
+def test_joint_features_are_the_same_to_the_last_bit_computed_one_by_one(sizes, dtype):
+    problem = MMShape("mm", *sizes, dtype=dtype)
+    space = candidate_space(problem, H200)
+    arrays = ProblemArrays.of(problem)
+    found = joint_features(arrays, config_arrays(space, problem, H200), H200)
+    expected = one_by_one(arrays, space.fields, (space, problem), H200)
+    for name, ours, theirs in zip(JOINT_NAMES, found.T, expected, strict=True):
+        assert np.array_equal(ours, np.broadcast_to(theirs, ours.shape)), name
 
 
 def test_aten_has_zeros_for_its_config(table):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -72,6 +73,27 @@ def test_what_is_kept_of_candidates_does_not_leak_into_another_problem(table, ha
         fresh = exported(made("deep", table))
         expected = fresh.predict_us(problem, space, hardware)
         assert np.array_equal(kept.predict_us(problem, space, hardware), expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_threads_do_not_write_into_one_another(kind, table, hardware):
+    ours = exported(made(kind, table))
+    problems = [MMShape("mm", M=256 + 64 * i, N=512, K=768) for i in range(24)]
+    asked = [(problem, candidate_space(problem, hardware)) for problem in problems]
+    alone = [ours.predict_us(problem, space, hardware) for problem, space in asked]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda pair: ours.predict_us(*pair, hardware), asked * 4))
+    assert all(np.array_equal(a, b) for a, b in zip(together, alone * 4, strict=True))
+
+
+def test_spaces_of_any_size_may_follow_one_another(table, hardware):
+    problem = MMShape("mm", M=512, N=512, K=512)
+    space = candidate_space(problem, hardware)
+    parts = [space.take(np.arange(count)) for count in (1, 700, 3, len(space), 40)]
+    ours = exported(made("deep", table))
+    for part in parts:
+        fresh = exported(made("deep", table)).predict_us(problem, part, hardware)
+        assert np.array_equal(ours.predict_us(problem, part, hardware), fresh)
 
 
 def test_a_template_never_seen_comes_last(table, hardware):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_diode.model.split import held_out
+from torch_diode.model.split import held_out, split
 
 
 def test_parts_do_not_meet_and_have_their_share(table):
@@ -33,3 +33,26 @@ def test_one_size_falls_on_one_side_in_every_dtype_and_layout(table):
 def test_a_problem_keeps_its_side_whatever_stands_beside_it(table):
     some = np.arange(0, len(table.problem), 3)
     assert np.array_equal(held_out(table.arrays.take(some), 0.4), held_out(table.arrays, 0.4)[some])
+
+
+def test_a_split_has_all_three_parts(table):
+    test, check = split(table.arrays, 0.15, 0.10)
+    assert not (test & check).any()
+    assert np.array_equal(test, held_out(table.arrays, 0.15))
+    assert np.array_equal(check, held_out(table.arrays, 0.10, skip=0.15))
+
+
+def test_few_problems_are_trained_on_and_stopped_by_but_not_tested_on(table):
+    for count in (2, 10, 30):
+        test, check = split(table.arrays.take(np.arange(count)), 0.15, 0.10)
+        assert not test.any()
+        assert 1 <= np.count_nonzero(check) <= max(count // 3, 1)
+
+
+def test_another_runs_test_part_is_split_too(table):
+    """Chosen by the very hash that splits, all of it would fall on one side."""
+    part = table.arrays.take(held_out(table.arrays, 0.5))
+    test, check = split(part, 0.5, 0.10)
+    assert test.any()
+    assert check.any()
+    assert not (test | check).all()

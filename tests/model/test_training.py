@@ -15,6 +15,8 @@ from torch_diode.model.scoring import best_shift, evaluate, predict_times
 from torch_diode.model.training import TrainingOptions, split_table, train, write_history
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
+from .conftest import rows_of
+
 SMALL = TrainingOptions(
     shape={"hidden": 16, "layers": 1, "aten_hidden": 16},
     epochs=4,
@@ -79,6 +81,61 @@ def test_the_state_of_another_run_is_refused(parts, tmp_path):
     train(parts, options, state_path=tmp_path / "run.state")
     with pytest.raises(FileFaultError, match="other options"):
         train(parts, replace(options, seed=5), state_path=tmp_path / "run.state")
+
+
+def test_the_state_of_other_data_is_refused(parts, tmp_path):
+    options = replace(SMALL, epochs=2, aten_epochs=1)
+    train(parts, options, state_path=tmp_path / "run.state")
+    fewer = replace(parts, validation=parts.test)
+    with pytest.raises(FileFaultError, match="other data"):
+        train(fewer, options, state_path=tmp_path / "run.state")
+
+
+def test_a_state_that_is_none_is_refused(parts, tmp_path):
+    (tmp_path / "run.state").write_bytes(b"no such thing")
+    with pytest.raises(FileFaultError, match=r"run\.state"):
+        train(parts, SMALL, state_path=tmp_path / "run.state")
+
+
+def weights_of(trained):
+    return {name: value.numpy() for name, value in trained.network.state_dict().items()}
+
+
+def test_training_on_from_a_network_never_ends_worse_on_validation(trained, parts):
+    rash = replace(SMALL, learning_rate=0.5, epochs=2, evaluate_every=1, aten_epochs=1)
+    further = train(parts, rash, initial=weights_of(trained))
+    scores = [
+        evaluate(parts.validation, predict_times(run.network, parts.validation)).model["all"][0]
+        for run in (trained, further)
+    ]
+    assert scores[1].geomean <= scores[0].geomean + 1e-6
+    assert further.history[0]["epoch"] == 0
+
+
+def test_training_on_keeps_the_norms_it_was_trained_with(trained, parts):
+    further = train(parts, replace(SMALL, epochs=1), initial=weights_of(trained))
+    for name, value in trained.network.state_dict().items():
+        if ".mean" in name or ".scale" in name:
+            assert torch.equal(value, further.network.state_dict()[name]), name
+
+
+def test_where_aten_was_never_timed_it_counts_as_the_best_config(table):
+    keep = ~table.is_aten
+    without = rows_of(table, keep)
+    parts = split_table(without, SMALL)
+    network = train(parts, replace(SMALL, epochs=1)).network
+    problem, vendor = (torch.from_numpy(values) for values in (table.problem, table.vendor))
+    said = network.aten(problem, vendor).detach().numpy()
+    best = np.full(len(table.problem), np.inf)
+    np.minimum.at(best, parts.train.group, parts.train.target)
+    assert np.allclose(said, best[np.isfinite(best)].mean(), atol=1e-4)
+
+
+def test_aten_alone_is_nothing_to_train_on(table):
+    keep = table.is_aten
+    alone = rows_of(table, keep)
+    with pytest.raises(EmptySelectionError, match="ATen alone"):
+        split_table(alone, SMALL)
 
 
 def test_too_few_problems_are_refused(table):

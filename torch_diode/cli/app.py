@@ -14,15 +14,24 @@ import typer
 from torch_diode import __version__
 from torch_diode.cli import (
     collect,
+    collect_and_train,
     collect_shapeset,
+    completion,
     convert,
     convert_json_to_msgpack,
     create_validation,
     explain,
+    models,
+    predict,
+    rank,
+    report,
     stats,
     status,
     table,
     trace,
+    train,
+    validate_max_autotune,
+    validate_model,
 )
 from torch_diode.cli.arguments import repeat_options
 from torch_diode.types.errors import DiodeError
@@ -32,6 +41,7 @@ app = typer.Typer(
     help="Heuristics for torch.compile: collect timings, learn from them, decide with them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    add_completion=False,
     rich_markup_mode=None,
 )
 
@@ -74,11 +84,20 @@ def settings(
 app.command("collect")(collect.collect)
 app.command("collect-shapeset")(collect_shapeset.collect_shapeset)
 app.command("create-validation")(create_validation.create_validation)
+app.command("train")(train.train)
+app.command("validate-model")(validate_model.validate_model)
+app.command("validate-max-autotune")(validate_max_autotune.validate_max_autotune)
+app.command("collect-and-train")(collect_and_train.collect_and_train)
+app.command("predict")(predict.predict)
+app.command("rank")(rank.rank)
+app.command("models")(models.models)
 app.command("convert")(convert.convert)
 app.command("convert-json-to-msgpack")(convert_json_to_msgpack.convert_json_to_msgpack)
 app.command("explain", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(
     explain.explain
 )
+app.command("report")(report.report)
+app.command("completion")(completion.completion)
 app.command("stats")(stats.stats)
 app.command("status")(status.status)
 app.add_typer(table.app, name="table")

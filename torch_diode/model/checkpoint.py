@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import safetensors
@@ -23,6 +23,9 @@ from torch_diode.model.metadata import ModelMetadata
 from torch_diode.model.problem_arrays import Floats
 from torch_diode.model.wrapper import ModelWrapper
 from torch_diode.types.errors import FileFaultError
+
+if TYPE_CHECKING:
+    from torch_diode.model.networks import TimingNetwork
 
 SUFFIXES = (".pt", ".safetensors")
 _MOST_BYTES = 64 * 2**20
@@ -73,7 +76,7 @@ def save_model(
     target = Path(path)
     arrays = {name: np.asarray(value.detach().cpu()) for name, value in weights.items()}
     arrays = {name: np.ascontiguousarray(a, np.float32) for name, a in arrays.items()}
-    _check_suffix(target)
+    check_suffix(target)
     with replacing(target) as temporary:
         if target.suffix == ".safetensors":
             data = safetensors.numpy.save(arrays, {_KEY: metadata.to_json()})
@@ -87,8 +90,30 @@ def save_model(
 
 def load_model(path: str | os.PathLike[str]) -> ModelWrapper:
     """Read a model, checked; one clear error for whatever is wrong with the file."""
+    return ModelWrapper(*load_weights(path))
+
+
+def load_network(path: str | os.PathLike[str]) -> tuple[ModelMetadata, TimingNetwork]:
+    """Read a model as a torch network: to score it on a whole dataset, or to train it further."""
+    metadata, arrays = load_weights(path)
+    return metadata, network_of(metadata, arrays)
+
+
+def network_of(metadata: ModelMetadata, arrays: Mapping[str, Floats]) -> TimingNetwork:
+    """The torch network that a model's weights are of."""
+    import torch
+
+    from torch_diode.model.networks import build_network
+
+    network = build_network(metadata.kind, metadata.shape)
+    network.load_state_dict({name: torch.from_numpy(a.copy()) for name, a in arrays.items()})
+    return network.eval()
+
+
+def load_weights(path: str | os.PathLike[str]) -> tuple[ModelMetadata, dict[str, Floats]]:
+    """What a model file says of itself, and its weights by name, checked against it."""
     target = Path(path)
-    _check_suffix(target)
+    check_suffix(target)
     with naming(target):
         size = target.stat().st_size
     if size > _MOST_BYTES:
@@ -97,17 +122,19 @@ def load_model(path: str | os.PathLike[str]) -> ModelWrapper:
     text, arrays = read(target)
     metadata = ModelMetadata.from_json(text, str(target))
     _check_weights(target, metadata, arrays)
-    return ModelWrapper(metadata, arrays)
+    return metadata, arrays
 
 
-def _check_suffix(path: Path) -> None:
+def check_suffix(path: Path) -> None:
+    """Refuse a model path whose ending says nothing about its form."""
     if path.suffix not in SUFFIXES:
         raise FileFaultError(
             f"{path}: got a model path ending in {path.suffix!r}; expected {' or '.join(SUFFIXES)}"
         )
 
 
-def _read_pt(path: Path) -> tuple[object, dict[str, Floats]]:
+def read_tensors(path: Path, device: str = "cpu") -> dict[str, Any]:
+    """Named tensors and plain values from a file of torch's own form; nothing in it can run."""
     import torch
     from torch import _weights_only_unpickler as unpickler
 
@@ -115,14 +142,21 @@ def _read_pt(path: Path) -> tuple[object, dict[str, Floats]]:
     faults = (unpickler.UnpicklingError, *_TORCH_FAULTS)  # type: ignore[attr-defined]
     try:
         with naming(path):
-            data = torch.load(path, map_location="cpu", weights_only=True)
+            data = torch.load(path, map_location=device, weights_only=True)
     except faults as fault:
         reason = (str(fault).splitlines() or [""])[0]
         raise FileFaultError(
             f"{path}: got a file that is no plain model ({type(fault).__name__}: {reason:.120}); "
             "expected tensors and metadata only"
         ) from None
-    weights = data.get("weights") if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def _read_pt(path: Path) -> tuple[object, dict[str, Floats]]:
+    import torch
+
+    data = read_tensors(path)
+    weights = data.get("weights")
     if not isinstance(weights, dict):
         raise FileFaultError(f"{path}: got no weights; expected a torch-diode model")
     arrays = {}
@@ -146,8 +180,6 @@ def _read_safetensors(path: Path) -> tuple[object, dict[str, Floats]]:
 
 def _check_weights(path: Path, metadata: ModelMetadata, arrays: dict[str, Floats]) -> None:
     """Names and shapes are those of the network the metadata name, and all numbers finite."""
-    import torch
-
     from torch_diode.model.networks import NETWORKS, build_network
 
     if metadata.kind not in NETWORKS or (metadata.kind == "base" and "encoder" in metadata.shape):
@@ -155,8 +187,12 @@ def _check_weights(path: Path, metadata: ModelMetadata, arrays: dict[str, Floats
             f"{path}: got a {metadata.kind!r:.40} network of {metadata.shape}; expected one of "
             f"{', '.join(NETWORKS)}"
         )
-    with torch.device("meta"):
-        network = build_network(metadata.kind, metadata.shape)
+    if _least_weights(metadata.shape) > sum(value.size for value in arrays.values()):
+        raise FileFaultError(
+            f"{path}: got weights that do not fit a {metadata.kind} network of {metadata.shape}; "
+            "expected more of them"
+        )
+    network = build_network(metadata.kind, metadata.shape)
     expected = {name: tuple(value.shape) for name, value in network.state_dict().items()}
     found = {name: value.shape for name, value in arrays.items()}
     if found != expected:
@@ -167,3 +203,10 @@ def _check_weights(path: Path, metadata: ModelMetadata, arrays: dict[str, Floats
     for name, value in arrays.items():
         if value.dtype != np.float32 or not np.isfinite(value).all():
             raise FileFaultError(f"{path}: got {name} with values that are no finite float32")
+
+
+def _least_weights(shape: Mapping[str, int]) -> int:
+    """How many weights a network has at least, so that a file cannot have a far larger one built
+    than it holds."""
+    deep = (shape.get("layers", 1) - 1) * shape.get("hidden", 1) ** 2
+    return max(deep, *(shape.get(name, 1) ** 2 for name in ("encoder", "aten_hidden")))

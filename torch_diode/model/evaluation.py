@@ -49,6 +49,7 @@ class TimeError:
     """How far predicted times are off, in log space: `factor` 1.1 says "by a tenth"."""
 
     rows: int
+    mse: float
     rmse: float
     factor: float
     median: float
@@ -60,27 +61,71 @@ def regrets(group: Ids, measured: Times, predicted: Times, k: int = 1) -> dict[i
     return dict(zip(numbers.tolist(), values[:, 0].tolist(), strict=True))
 
 
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Rows sorted by problem, then by predicted time: `order`, where each problem starts in it,
+    and each row's place within its problem."""
+
+    order: Ids
+    starts: Ids
+    place: Ids
+
+    @classmethod
+    def by(cls, group: Ids, predicted: Times) -> Ranked:
+        """Rows of equal predicted time keep their order, so a predictor that knows nothing is
+        not flattered by a lucky tie."""
+        order = np.lexsort((predicted, group))
+        ids = group[order]
+        starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]]) if len(ids) else ids
+        sizes = np.diff(np.r_[starts, len(ids)])
+        return cls(order, starts, np.arange(len(ids)) - np.repeat(starts, sizes))
+
+    def with_choice(self) -> Ranked:
+        """The same of the problems that have more than one row: where there is nothing to choose
+        there is nothing to regret, and such problems would only flatter the rest."""
+        sizes = np.diff(np.r_[self.starts, len(self.order)])
+        keep = np.repeat(sizes > 1, sizes)
+        kept = sizes[sizes > 1]
+        starts = np.cumsum(kept) - kept
+        return Ranked(self.order[keep], starts.astype(np.int64), self.place[keep])
+
+    @property
+    def first(self) -> Ids:
+        """The row each problem's ranking begins with."""
+        return self.order[self.starts]
+
+    def regrets(self, measured: Times, ks: Sequence[int] = KS) -> npt.NDArray[np.float64]:
+        """A row of regrets for each problem, one column a k."""
+        if not len(self.starts):
+            return np.zeros((0, len(ks)))
+        times = np.asarray(measured, np.float64)[self.order]
+        best = np.minimum.reduceat(times, self.starts)
+        columns = [
+            np.minimum.reduceat(np.where(self.place < k, times, np.inf), self.starts) / best
+            for k in ks
+        ]
+        return np.stack(columns, axis=1)
+
+
 def regret_arrays(
     group: Ids, measured: Times, predicted: Times, ks: Sequence[int] = KS
 ) -> tuple[Ids, npt.NDArray[np.float64]]:
-    """The problems met, and a row of regrets for each, one column a k.
+    """The problems met, and a row of regrets for each, one column a k."""
+    ranked = Ranked.by(group, predicted)
+    return group[ranked.first], ranked.regrets(measured, ks)
 
-    Rows of equal predicted time keep their order, so a predictor that knows nothing is not
-    flattered by a lucky tie.
-    """
-    order = np.lexsort((predicted, group))
-    ids = group[order]
-    times = np.asarray(measured, np.float64)[order]
-    starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]]) if len(ids) else ids
-    sizes = np.diff(np.r_[starts, len(ids)])
-    rank = np.arange(len(ids)) - np.repeat(starts, sizes)
-    best = np.minimum.reduceat(times, starts) if len(ids) else times
-    columns = [
-        np.minimum.reduceat(np.where(rank < k, times, np.inf), starts) / best
-        for k in ks
-        if len(ids)
-    ]
-    return ids[starts], np.stack(columns, axis=1) if columns else np.zeros((0, len(ks)))
+
+def subset_regrets(group: Ids, measured: Times, chosen: Mask) -> npt.NDArray[np.float64]:
+    """By problem number, the best time among the chosen rows over the best of all: what perfect
+    benchmarking of those would cost. NaN for a problem with none of them."""
+    count = int(group.max()) + 1 if len(group) else 0
+    best, among = np.full(count, np.inf), np.full(count, np.inf)
+    np.minimum.at(best, group, measured)
+    np.minimum.at(among, group[chosen], measured[chosen])
+    found = np.full(count, np.nan)
+    known = np.isfinite(among)
+    found[known] = among[known] / best[known]
+    return found
 
 
 def scores(values: npt.NDArray[np.float64], ks: Sequence[int] = KS) -> list[Score]:
@@ -135,8 +180,10 @@ def problem_slices(problems: ProblemArrays, roofline_us: Times) -> dict[str, Mas
 def time_error(measured: Times, predicted: Times) -> TimeError:
     """Root mean square and median of the error of log times."""
     error = np.log(np.asarray(predicted, np.float64) / np.asarray(measured, np.float64))
-    rmse = float(np.sqrt(np.square(error).mean()))
-    return TimeError(len(error), rmse, float(np.exp(rmse)), float(np.exp(np.median(np.abs(error)))))
+    mse = float(np.square(error).mean())
+    rmse = mse**0.5
+    median = float(np.exp(np.median(np.abs(error))))
+    return TimeError(len(error), mse, rmse, float(np.exp(rmse)), median)
 
 
 def standard_errors(
@@ -172,7 +219,10 @@ def noise_floor(
     """
     rng = np.random.default_rng(seed)
     total = np.zeros(len(ks))
+    truth = Ranked.by(group, measured).with_choice()
+    if not len(truth.starts):
+        return [1.0] * len(ks)
     for _ in range(draws):
         again = measured * np.exp(errors * rng.standard_normal(len(measured)))
-        total += np.log(regret_arrays(group, again, measured, ks)[1]).mean(axis=0)
+        total += np.log(truth.regrets(again, ks)).mean(axis=0)
     return [float(value) for value in np.exp(total / draws)]

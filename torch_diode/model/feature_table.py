@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from torch_diode.model.evaluation import standard_errors
 from torch_diode.model.features import (
     CONFIG_NAMES,
     JOINT_NAMES,
@@ -17,10 +18,11 @@ from torch_diode.model.features import (
     joint_features,
     problem_features,
     roofline_us,
-    vendor_features,
 )
 from torch_diode.model.problem_arrays import Floats, ProblemArrays
-from torch_diode.types.candidate import ATEN
+from torch_diode.model.repeated import Measured, united
+from torch_diode.model.vendor_features import split_features, vendor_features
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.candidates import NUMBER_FIELDS, Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError
@@ -28,12 +30,15 @@ from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
 _CHUNK = 1 << 18
+_BETWEEN_RUNS = 0.004
+"""What a time differs by from one run to another, however often it is measured in each."""
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """Features and targets of a dataset's usable rows: those with a time, of ATen or of a
-    template the features can tell apart. Problems stand in their own arrays, not once a row."""
+    """Features and targets of a dataset's usable rows: those with a time, of ATen, of a split of K
+    or of a template the features can tell apart; a candidate that was measured several times has
+    one row. Problems stand in their own arrays, not once a row."""
 
     problem: Floats
     """Problem and vendor features, one row a problem."""
@@ -45,19 +50,34 @@ class FeatureTable:
     rows: npt.NDArray[np.int64]
     """For each row where it stands in the dataset."""
     config: Floats
-    """Config and joint features, one row a timing; zero for ATen."""
+    """Config and joint features, one row a timing; zero for what has no config."""
     is_aten: npt.NDArray[np.bool_]
     time_us: Floats
+    noise: Floats
+    """The standard error of each time, as a fraction of it."""
+    splits: Floats
+    """Features of the splits of K that were timed, of all problems together."""
+    split: npt.NDArray[np.int64]
+    """For each row its place in `splits`; -1 for what is no split of K."""
+
+    @property
+    def is_config(self) -> npt.NDArray[np.bool_]:
+        """The rows that are a template with a config."""
+        return np.asarray(~self.is_aten & (self.split < 0))
 
     @property
     def target(self) -> Floats:
         """What a model learns: log(time / roofline)."""
         return np.asarray(np.log(self.time_us / self.roofline[self.group]), np.float32)
 
+    def with_a_choice(self) -> FeatureTable:
+        """The problems with several candidates: one alone teaches a model, and tests no ranking."""
+        return self.take(np.bincount(self.group, minlength=len(self.problem)) > 1)
+
     def take(self, problems: npt.NDArray[np.bool_]) -> FeatureTable:
         """The rows of these problems. Problems keep their numbers and their arrays."""
         keep = problems[self.group]
-        names = ("group", "rows", "config", "is_aten", "time_us")
+        names = ("group", "rows", "config", "is_aten", "time_us", "noise", "split")
         return replace(self, **{name: getattr(self, name)[keep] for name in names})
 
 
@@ -66,14 +86,18 @@ def feature_table(dataset: Dataset, hardware: Hardware) -> FeatureTable:
     arrays = ProblemArrays.of_dataset(dataset)
     time = dataset.values("time_us")
     template, names = dataset.codes("template")
-    known = [number for number, name in enumerate(names) if name in (ATEN, *TEMPLATES)]
+    known = [number for number, name in enumerate(names) if name in (ATEN, DECOMPOSE_K, *TEMPLATES)]
     rows = np.flatnonzero(np.isfinite(time) & (time > 0) & np.isin(template, known))
     if not len(rows):
         raise EmptySelectionError(
             "dataset: got no timing of ATen or a known template; expected some; collect again"
         )
+    measured = united(dataset, Measured(rows, time[rows], _noise(dataset, rows, time[rows])))
+    rows = measured.rows
     group = dataset.problems.ids[rows]
     aten = [number for number, name in enumerate(names) if name == ATEN]
+    parted = np.isin(template[rows], [n for n, name in enumerate(names) if name == DECOMPOSE_K])
+    splits = dataset.values("split_k")[rows[parted]].astype(np.float32)
     return FeatureTable(
         problem=problem_features(arrays, hardware),
         vendor=vendor_features(arrays, hardware),
@@ -83,8 +107,18 @@ def feature_table(dataset: Dataset, hardware: Hardware) -> FeatureTable:
         rows=rows,
         config=_row_features(dataset, rows, arrays, hardware),
         is_aten=np.isin(template[rows], aten),
-        time_us=time[rows].astype(np.float32),
+        time_us=measured.time_us.astype(np.float32),
+        noise=measured.noise.astype(np.float32),
+        splits=split_features(arrays.take(group[parted]), splits, hardware),
+        split=np.where(parted, np.cumsum(parted) - 1, -1),
     )
+
+
+def _noise(
+    dataset: Dataset, rows: npt.NDArray[np.int64], time: npt.NDArray[np.floating]
+) -> npt.NDArray[np.float64]:
+    spread, repeats = (dataset.values(name)[rows] for name in ("spread", "repeats"))
+    return np.hypot(standard_errors(spread, repeats, time), _BETWEEN_RUNS)
 
 
 def _row_features(

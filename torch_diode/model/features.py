@@ -1,9 +1,10 @@
 """The features: what a model sees of a problem, of a candidate, and of the two together.
 
-There is one extractor, for training and for the compile alike. It works in four blocks, so that
+There is one extractor, for training and for the compile alike. It works in three blocks, so that
 each is computed no more often than it changes: what depends on the problem alone, what depends on
-the candidates and the kind of problem (cached where a model is asked), what depends on both, and
-what only the vendor library's model looks at. Everything is float32 and vectorised.
+the candidates and the kind of problem (cached where a model is asked), and what depends on both;
+`vendor_features` has what only the models of the vendor library look at. Everything is float32 and
+vectorised.
 
 Change anything that changes a number here, and raise `FEATURES_VERSION`: a model trained on other
 features is refused when it is loaded.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +25,7 @@ from torch_diode.types.candidates import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import BIASES, DTYPE_BYTES, OPS, MMShape
 
-FEATURES_VERSION = 1
+FEATURES_VERSION = 2
 
 TEMPLATES = ("triton::mm", "triton::bmm", "triton::mm_persistent_tma")
 """Templates a model can tell apart; it has seen no others and must not be asked about them."""
@@ -38,8 +40,10 @@ _RESERVED_SHARED = 1024
 _LONGEST_US = 1e9
 _MOST_RESIDENT = 16
 _DIVISORS = (8, 16, 64, 128)
-_VENDOR_TILES = ((64, 64), (64, 128), (128, 64), (128, 128), (64, 256), (128, 256), (256, 128))
-_VENDOR_BLOCK_BYTES = 128
+_OP_NUMBERS = np.arange(len(OPS))[:, None]
+_PRECISION_NUMBERS = np.arange(len(PRECISIONS))[:, None]
+_BIAS_NUMBERS = np.arange(1, len(BIASES))[:, None]
+_DIVISOR_COLUMN = np.array(_DIVISORS)[:, None]
 
 PROBLEM_NAMES = (
     *(f"log2_{size}" for size in ("B", "M", "N", "K", "flops", "bytes", "intensity", "outputs")),
@@ -57,11 +61,6 @@ PROBLEM_NAMES = (
     "aligned_c",
     "log2_row_bytes_a",
     "log2_row_bytes_b",
-)
-VENDOR_NAMES = tuple(
-    f"vendor_{m}x{n}_{what}"
-    for m, n in _VENDOR_TILES
-    for what in ("log_compute", "unit_use", "log2_tiles")
 )
 CONFIG_NAMES = (
     *(f"template_{name.split('::')[1]}" for name in TEMPLATES),
@@ -104,13 +103,29 @@ JOINT_NAMES = (
 FEATURE_NAMES = (*PROBLEM_NAMES, *CONFIG_NAMES, *JOINT_NAMES)
 
 
+class Bounds(NamedTuple):
+    """What no kernel can be faster than, and what it follows from; one value a problem."""
+
+    rate: Floats
+    """Operations a microsecond that one unit can do, in the problem's precision."""
+    flops: Floats
+    moved: Floats
+    """Bytes, if each is read or written once."""
+    compute_us: Floats
+    memory_us: Floats
+    roofline_us: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class ConfigArrays:
     """Candidates as the joint features need them; ones where a candidate has no config."""
 
-    block_m: Floats
-    block_n: Floats
-    block_k: Floats
+    blocks: Floats
+    """Rows for M, N and K."""
+    volume: Floats
+    """The product of the three."""
+    loaded: Floats
+    """Elements of A and B that one step along K reads."""
     stages: Floats
     warps: Floats
     group_m: Floats
@@ -120,57 +135,58 @@ class ConfigArrays:
     """The block of `CONFIG_NAMES`; all zero where a candidate has no config."""
 
     def __len__(self) -> int:
-        return len(self.block_m)
+        return len(self.volume)
 
 
 def roofline_us(problems: ProblemArrays, hardware: Hardware) -> Floats:
     """The least a problem can take: a launch, and its arithmetic or its traffic."""
-    compute, memory = _bounds_us(problems, hardware)
-    return np.asarray(np.maximum(compute, memory) + np.float32(LAUNCH_US))
+    return bounds(problems, hardware).roofline_us
+
+
+def bounds(problems: ProblemArrays, hardware: Hardware) -> Bounds:
+    """The problems' limits on this hardware, worked out once for each `ProblemArrays`."""
+    found: Bounds | None = problems.known.get(hardware)
+    if found is None:
+        found = problems.known[hardware] = _bounds(problems, hardware)
+    return found
+
+
+def _bounds(p: ProblemArrays, hardware: Hardware) -> Bounds:
+    rate = np.asarray(_unit_rates(hardware)[p.precision])
+    flops = 2 * p.B * p.M * p.N * p.K
+    moved = _bytes_moved(p)
+    compute = flops / (rate * np.float32(max(hardware.units, 1)))
+    memory = moved / np.float32(max(hardware.memory_gbps, 1) * 1e3)
+    roofline = np.asarray(np.maximum(compute, memory) + np.float32(LAUNCH_US))
+    return Bounds(rate, flops, moved, compute, memory, roofline)
 
 
 def problem_features(problems: ProblemArrays, hardware: Hardware) -> Floats:
     """The block of `PROBLEM_NAMES`, one row a problem."""
     p = problems
-    flops = 2 * p.B * p.M * p.N * p.K
-    moved = _bytes_moved(p)
-    compute, memory = _bounds_us(p, hardware)
-    logs = np.log2(np.stack([p.B, p.M, p.N, p.K, flops, moved, flops / moved, p.B * p.M * p.N], 1))
-    low = p.low_bits
-    inner_a = np.where(p.transpose_a > 0, low[:, 0], low[:, 2]) * p.item
-    inner_b = np.where(p.transpose_b > 0, low[:, 2], low[:, 1]) * p.item
-    row_a = np.where(p.transpose_a > 0, p.M, p.K) * p.item
-    row_b = np.where(p.transpose_b > 0, p.K, p.N) * p.item
-    columns = [
-        logs,
-        np.log(roofline_us(p, hardware))[:, None],
-        np.log(compute / memory)[:, None],
-        p.op[:, None] == np.arange(len(OPS)),
-        p.precision[:, None] == np.arange(len(PRECISIONS)),
-        np.stack([p.transpose_a, p.transpose_b], axis=1),
-        p.bias[:, None] == np.arange(1, len(BIASES)),
-        (low[:, :, None] >= np.array(_DIVISORS)).reshape(len(p), -1),
-        np.log2(np.minimum(low, 256)) / 8,
-        np.stack([inner_a >= 16, inner_b >= 16, low[:, 1] * p.out_item >= 16], axis=1),
-        np.log2(np.stack([row_a, row_b], axis=1)),
-    ]
-    return np.concatenate(columns, axis=1, dtype=np.float32)
-
-
-def vendor_features(problems: ProblemArrays, hardware: Hardware) -> Floats:
-    """The block of `VENDOR_NAMES`: how the tiles a library is built of would fall on the chip."""
-    p = problems
-    tiles = np.array(_VENDOR_TILES, np.float32)
-    count = np.ceil(p.M[:, None] / tiles[:, 0]) * np.ceil(p.N[:, None] / tiles[:, 1])
-    count *= p.B[:, None]
-    each = np.ceil(count / max(hardware.units, 1))
-    block_k = _VENDOR_BLOCK_BYTES / p.item[:, None]
-    work = tiles[:, 0] * tiles[:, 1] * np.ceil(p.K[:, None] / block_k) * block_k
-    compute = each * work * 2 / _unit_rate(p, hardware)[:, None]
-    ratio = np.log((compute + LAUNCH_US) / roofline_us(p, hardware)[:, None])
-    use = count / (each * max(hardware.units, 1))
-    columns = np.stack([ratio, use, np.log2(count)], axis=2)
-    return np.asarray(columns.reshape(len(p), -1), np.float32)
+    b = bounds(p, hardware)
+    low = p.low_bits.T
+    a_turned, b_turned = p.transpose_a > 0, p.transpose_b > 0
+    out = np.empty((len(PROBLEM_NAMES), len(p)), np.float32)  # a feature's values side by side
+    out[:4] = p.sizes
+    out[4], out[5], out[6] = b.flops, b.moved, b.flops / b.moved
+    out[7] = p.B * p.M * p.N
+    np.log2(out[:8], out=out[:8])
+    out[8], out[9] = b.roofline_us, b.compute_us / b.memory_us
+    np.log(out[8:10], out=out[8:10])
+    out[10:14] = p.op == _OP_NUMBERS
+    out[14:18] = p.precision == _PRECISION_NUMBERS
+    out[18], out[19] = p.transpose_a, p.transpose_b
+    out[20:22] = p.bias == _BIAS_NUMBERS
+    out[22:34].reshape(3, 4, -1)[:] = low[:, None] >= _DIVISOR_COLUMN
+    out[34:37] = np.log2(np.minimum(low, 256)) / 8
+    out[37] = np.where(a_turned, low[0], low[2]) * p.item >= 16
+    out[38] = np.where(b_turned, low[2], low[1]) * p.item >= 16
+    out[39] = low[1] * p.out_item >= 16
+    out[40] = np.where(a_turned, p.M, p.K) * p.item
+    out[41] = np.where(b_turned, p.K, p.N) * p.item
+    np.log2(out[40:], out=out[40:])
+    return np.ascontiguousarray(out.T)
 
 
 def config_arrays(candidates: Candidates, kind: MMShape, hardware: Hardware) -> ConfigArrays:
@@ -212,90 +228,95 @@ def config_arrays(candidates: Candidates, kind: MMShape, hardware: Hardware) -> 
     features[f["block_m"] == 0] = 0
     stages = np.maximum(f["num_stages"], 1).astype(np.float32)
     return ConfigArrays(
-        block_m, block_n, block_k, stages, warps, group, resident, persistent, features
+        blocks=np.stack([block_m, block_n, block_k]),
+        volume=block_m * block_n * block_k,
+        loaded=(block_m + block_n) * block_k,
+        stages=stages,
+        warps=warps,
+        group_m=group,
+        resident=resident,
+        persistent=persistent,
+        features=features,
     )
 
 
-def joint_features(problems: ProblemArrays, configs: ConfigArrays, hardware: Hardware) -> Floats:
-    """The block of `JOINT_NAMES`: one row a config, of one problem or of as many problems."""
+def joint_features(
+    problems: ProblemArrays, configs: ConfigArrays, hardware: Hardware, out: Floats | None = None
+) -> Floats:
+    """The block of `JOINT_NAMES`: one row a config, of one problem or of as many problems.
+
+    `out`, where given, is filled and returned turned round: a row for each feature. Features are
+    computed several at a time, since numpy takes longer to start on an array than to go over it.
+    """
     p, c = problems, configs
+    b = bounds(p, hardware)
     units = np.float32(max(hardware.units, 1))
-    roof = roofline_us(p, hardware)
-    tiles_m, tiles_n = np.ceil(p.M / c.block_m), np.ceil(p.N / c.block_n)
-    steps = np.ceil(p.K / c.block_k)
-    tiles = p.B * tiles_m * tiles_n
+    bandwidth = np.float32(max(hardware.memory_gbps, 1) * 1e3)
+    if out is None:
+        out = np.empty((len(JOINT_NAMES), len(c)), np.float32)
+    sizes = p.sizes[1:]
+    counts = np.ceil(sizes / c.blocks)  # tiles along M and N, steps along K
+    np.divide(sizes, counts * c.blocks, out=out[8:11])
+    steps = counts[2]
+    tiles = p.B * counts[0] * counts[1]
     each = np.ceil(tiles / units)
     together = np.minimum(c.resident, each)
+    at_once = units * c.resident
+    loads = c.loaded * p.item
+
+    times = out[15:19]
+    np.multiply(each * steps * c.volume, 2 / b.rate, out=times[0])
+    np.divide(tiles * steps * loads, bandwidth * np.float32(_L2_OVER_MEMORY), out=times[1])
+    times[2] = _memory_us(p, c, counts, at_once, bandwidth)
     rounds = np.ceil(each / together)
-    waves = tiles / (units * c.resident)
-    loads = (c.block_m + c.block_n) * c.block_k * p.item
-    bandwidth = np.float32(max(hardware.memory_gbps, 1) * 1e3)
+    np.divide(rounds * steps * np.float32(_LATENCY_US), c.stages, out=times[3])
+    np.add(_soft_maximum(times), np.float32(LAUNCH_US), out=out[19])
+    out[15:] += np.float32(0.1)
+    out[15:] /= b.roofline_us
+    np.log(out[15:], out=out[15:])
 
-    compute = each * steps * (c.block_m * c.block_n * c.block_k) * (2 / _unit_rate(p, hardware))
-    from_l2 = tiles * steps * loads / (bandwidth * np.float32(_L2_OVER_MEMORY))
-    memory = _memory_us(p, c, tiles_m, tiles_n, units * c.resident, bandwidth)
-    latency = rounds * steps * np.float32(_LATENCY_US) / c.stages
-    estimate = _soft_maximum(compute, from_l2, memory, latency) + np.float32(LAUNCH_US)
-
-    out = np.empty((len(JOINT_NAMES), len(c)), np.float32)  # a feature's values side by side
-    counts = (tiles_m, tiles_n, tiles, steps, each)
-    for column, values in enumerate(counts):
-        np.log2(values, out=out[column])
-    out[5] = tiles / (units * each)
+    out[:2], out[2], out[3], out[4] = counts[:2], tiles, steps, each
+    np.log2(out[:5], out=out[:5])
+    np.divide(tiles, units * each, out=out[5])
+    waves = tiles / at_once
     np.log2(waves, out=out[6])
-    out[7] = waves / np.ceil(waves)
-    out[8] = p.M / (tiles_m * c.block_m)
-    out[9] = p.N / (tiles_n * c.block_n)
-    out[10] = p.K / (steps * c.block_k)
-    out[11] = p.low_bits[:, 2] >= c.block_k
-    np.log2(together * c.warps, out=out[12])
-    np.log2(together * c.stages * loads, out=out[13])
-    out[14] = np.minimum(steps / c.stages, 8)
-    for column, values in enumerate((compute, from_l2, memory, latency, estimate), 15):
-        np.log((values + np.float32(0.1)) / roof, out=out[column])
+    np.divide(waves, np.ceil(waves), out=out[7])
+    out[11] = p.low_bits[:, 2].astype(np.float32) >= c.blocks[2]
+    np.multiply(together, c.warps, out=out[12])
+    np.multiply(together * c.stages, loads, out=out[13])
+    np.log2(out[12:14], out=out[12:14])
+    np.minimum(steps / c.stages, np.float32(8), out=out[14])
     return out.T
 
 
 def _memory_us(
-    p: ProblemArrays,
-    c: ConfigArrays,
-    tiles_m: Floats,
-    tiles_n: Floats,
-    at_once: Floats,
-    bandwidth: np.float32,
+    p: ProblemArrays, c: ConfigArrays, counts: Floats, at_once: Floats, bandwidth: np.float32
 ) -> Floats:
     """Traffic if each wave reads what its tiles need once: `group_m` rows of tiles at a time."""
+    tiles_m, tiles_n, _ = counts
     rows = np.minimum(np.minimum(c.group_m, tiles_m), at_once)
     columns = np.minimum(np.ceil(at_once / rows), tiles_n)
-    waves = np.maximum(tiles_m * tiles_n / (rows * columns), 1)
-    read = waves * (rows * c.block_m + columns * c.block_n) * p.K * p.item
+    waves = np.maximum(tiles_m * tiles_n / (rows * columns), np.float32(1))
+    read = waves * (rows * c.blocks[0] + columns * c.blocks[1]) * p.K * p.item
     return np.asarray(p.B * (read + p.M * p.N * p.out_item) / bandwidth)
 
 
-def _soft_maximum(*times: Floats) -> Floats:
+def _soft_maximum(times: Floats) -> Floats:
     """A little above the longest; capped, since the fourth power soon leaves float32."""
-    total: Floats = np.zeros(1, np.float32)
-    for time in times:
-        total = total + np.square(np.square(np.minimum(time, np.float32(_LONGEST_US))))
-    return np.asarray(np.sqrt(np.sqrt(total)))
-
-
-def _bounds_us(p: ProblemArrays, hardware: Hardware) -> tuple[Floats, Floats]:
-    units = np.float32(max(hardware.units, 1))
-    compute = 2 * p.B * p.M * p.N * p.K / (_unit_rate(p, hardware) * units)
-    memory = _bytes_moved(p) / np.float32(max(hardware.memory_gbps, 1) * 1e3)
-    return compute, memory
+    powers = np.minimum(times, np.float32(_LONGEST_US))
+    np.square(powers, out=powers)
+    np.square(powers, out=powers)
+    total = powers[0]
+    for power in powers[1:]:
+        total += power
+    np.sqrt(total, out=total)
+    return np.asarray(np.sqrt(total, out=total))
 
 
 def _bytes_moved(p: ProblemArrays) -> Floats:
     inputs = (p.M * p.K + p.K * p.N) * p.item
     bias = np.where(p.bias == 1, p.N, np.where(p.bias == 2, p.M * p.N, np.float32(0)))
     return np.asarray(p.B * (inputs + (p.M * p.N + bias) * p.out_item))
-
-
-def _unit_rate(p: ProblemArrays, hardware: Hardware) -> Floats:
-    """Operations a microsecond that one unit can do, in each problem's precision."""
-    return np.asarray(_unit_rates(hardware)[p.precision])
 
 
 @lru_cache(maxsize=16)

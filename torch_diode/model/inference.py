@@ -7,9 +7,9 @@ one question to the next: a compile asks about the same space again and again.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,51 +20,54 @@ from torch_diode.model.features import (
     JOINT_NAMES,
     PROBLEM_NAMES,
     TEMPLATES,
-    VENDOR_NAMES,
     ConfigArrays,
     config_arrays,
     joint_features,
     problem_features,
     roofline_us,
+)
+from torch_diode.model.layers import Folded, candidate_layers
+from torch_diode.model.one_thread import one_thread
+from torch_diode.model.problem_arrays import Floats, ProblemArrays
+from torch_diode.model.vendor_features import (
+    SPLIT_NAMES,
+    VENDOR_NAMES,
+    split_features,
     vendor_features,
 )
-from torch_diode.model.problem_arrays import Floats, ProblemArrays
-from torch_diode.types.candidate import ATEN
+from torch_diode.model.vendor_layers import DoubtLayers, VendorLayers
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
 Arrays = Mapping[str, Floats]
+Rows = npt.NDArray[np.intp]
 
 _CONFIG = len(CONFIG_NAMES)
-_CLIP = 6.0
+_WIDTH = _CONFIG + len(JOINT_NAMES)
 _MOST_LOG_RATIO = 12.0
-_AT_ONCE = 256
-"""Candidates that go through the network together: few enough to stay in the core's own cache."""
+_KINDS_KEPT = 16
+_MOST_KEPT = 8192
+"""Candidates whose working memory is kept; more than any space has."""
 _UNSEEN = 2.0
 """A candidate of a template that was in no dataset comes after all others, at so many times the
 slowest of them: nothing is known of it."""
 
 
-class _Norm:
-    """Standardisation with its clipping turned into bounds on the raw features, so that the rest
-    of it disappears into the next layer's weights."""
+class _Kept(NamedTuple):
+    """What is known of some candidates before a problem's sizes are."""
 
-    def __init__(self, arrays: Arrays, name: str, rows: slice = slice(None)) -> None:
-        self.mean = arrays[f"{name}.mean"][rows]
-        self.scale = arrays[f"{name}.scale"][rows]
-        reach = np.where(self.scale > 0, _CLIP / np.where(self.scale > 0, self.scale, 1), 0)
-        self.low = np.asarray(self.mean - reach, np.float32)
-        self.high = np.asarray(self.mean + reach, np.float32)
-
-    def __call__(self, features: Floats) -> Floats:
-        return np.asarray((np.clip(features, self.low, self.high) - self.mean) * self.scale)
-
-    def fold(self, weight: Floats) -> tuple[Floats, Floats]:
-        """The layer that does the same to clipped raw features: weight (in by out) and bias."""
-        folded = np.ascontiguousarray(weight.T * self.scale[:, None])
-        return folded, np.asarray(-(self.mean @ folded))
+    configs: ConfigArrays
+    features: Floats
+    """Their own features, clipped: a row for each."""
+    vendor: Rows
+    split: Rows
+    """Splits of K, if anything is known of them."""
+    splits: Floats
+    """Into how many parts each of those."""
+    unseen: Rows
 
 
 class NumpyNetwork:
@@ -72,157 +75,135 @@ class NumpyNetwork:
 
     def __init__(self, kind: str, arrays: Arrays) -> None:
         self.kind = kind
-        self._arrays = arrays = {name: np.asarray(a, np.float32) for name, a in arrays.items()}
+        arrays = {name: np.asarray(a, np.float32) for name, a in arrays.items()}
         try:
-            self._prepare(arrays)
+            _check_widths(arrays)
+            limits = Folded.limits(arrays, "config_norm")
+            self._layers = candidate_layers(kind, arrays)
+            self._aten = VendorLayers(arrays, "aten")
+            self._split = VendorLayers(arrays, "split")
+            self._doubt = DoubtLayers(arrays)
         except KeyError as fault:
             raise InvalidValueError(
                 f"model weights: got none called {fault.args[0]!r}; expected those of a "
                 f"{kind} network; train or fetch the model again"
             ) from None
-        self._kept: WeakKeyDictionary[Candidates, dict[Any, tuple[ConfigArrays, Floats]]]
-        self._kept = WeakKeyDictionary()
-
-    def _prepare(self, arrays: Arrays) -> None:
-        first = arrays["config_in.weight"]
-        if first.shape[1] != _CONFIG + len(JOINT_NAMES):
-            raise InvalidValueError(
-                f"model weights: got {first.shape[1]} config features; expected "
-                f"{_CONFIG + len(JOINT_NAMES)}; train again with this release"
-            )
-        self._problem_norm = _Norm(arrays, "problem_norm")
-        self._aten_norm = _Norm(arrays, "aten.norm")
-        self._config_norm = _Norm(arrays, "config_norm", slice(0, _CONFIG))
-        self._joint_norm = _Norm(arrays, "config_norm", slice(_CONFIG, None))
-        self._config_in = np.ascontiguousarray(first[:, :_CONFIG].T)
-        self._joint_in, self._joint_bias = self._joint_norm.fold(first[:, _CONFIG:])
-        self._tail = self._deep_tail if self.kind == "deep" else self._base_tail
-        stack = "second" if self.kind == "deep" else "hidden"
-        self._blocks = sum(name.startswith(f"{stack}.") for name in arrays) // 2
-        expected = {"problem_norm.mean": len(PROBLEM_NAMES)}
-        expected["aten.norm.mean"] = len(PROBLEM_NAMES) + len(VENDOR_NAMES)
-        for name, width in expected.items():
-            if arrays[name].shape != (width,):
-                raise InvalidValueError(
-                    f"model weights: got {name} of shape {arrays[name].shape}; expected ({width},)"
-                )
+        self._config_limits = [limit[:_CONFIG, None] for limit in limits]
+        self._joint_low, self._joint_high = (limit[_CONFIG:, None] for limit in limits)
+        self._kept: WeakKeyDictionary[Candidates, dict[Any, _Kept]] = WeakKeyDictionary()
+        self._space = threading.local()
 
     def predict_us(
         self, problem: MMShape, candidates: Candidates, hardware: Hardware
     ) -> npt.NDArray[np.float64]:
         """Microseconds for every candidate, in their order."""
+        return self.predict(problem, candidates, hardware)[0]
+
+    def predict(
+        self, problem: MMShape, candidates: Candidates, hardware: Hardware
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Microseconds for every candidate, in their order, and the error to expect of each, as a
+        fraction of it."""
+        with one_thread():
+            return self._predict(problem, candidates, hardware)
+
+    def _predict(
+        self, problem: MMShape, candidates: Candidates, hardware: Hardware
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         arrays = ProblemArrays.of(problem)
         features = problem_features(arrays, hardware)
-        configs, first = self._of_candidates(candidates, problem, hardware)
-        joint = joint_features(arrays, configs, hardware)
-        np.maximum(joint, self._joint_norm.low, out=joint)
-        np.minimum(joint, self._joint_norm.high, out=joint)
-        log_ratio = self._tail(self._problem_norm(features), joint, first)
-        vendor = candidates.is_template(ATEN)
-        if vendor.any():
-            log_ratio[vendor] = self.aten_log_ratio(features, vendor_features(arrays, hardware))
-        np.clip(log_ratio, -_MOST_LOG_RATIO, _MOST_LOG_RATIO, out=log_ratio)
-        times = np.exp(log_ratio.astype(np.float64)) * float(roofline_us(arrays, hardware)[0])
-        return _unseen_last(times, candidates)
+        kept = self._of_candidates(candidates, problem, hardware)
+        rows = self._workspace(len(candidates))
+        rows[1 : 1 + _CONFIG] = kept.features
+        joint = rows[1 + _CONFIG : 1 + _WIDTH]
+        joint_features(arrays, kept.configs, hardware, out=joint)
+        np.maximum(joint, self._joint_low, out=joint)
+        np.minimum(joint, self._joint_high, out=joint)
+        log_ratio = self._layers(features[0], rows)
+        aten, apart = self._aten(features[0], vendor_features(arrays, hardware))
+        doubt = self._doubt(features[0], apart[0])
+        sigma = np.full(len(candidates), doubt[0], np.float64)
+        log_ratio[kept.vendor], sigma[kept.vendor] = aten[0], doubt[1]
+        if len(kept.split):
+            calls = split_features(arrays, kept.splits, hardware)
+            log_ratio[kept.split], _ = self._split(features[0], calls)
+            sigma[kept.split] = doubt[2]
+        np.maximum(log_ratio, -_MOST_LOG_RATIO, out=log_ratio)
+        np.minimum(log_ratio, _MOST_LOG_RATIO, out=log_ratio)
+        times = log_ratio.astype(np.float64)
+        np.exp(times, out=times)
+        times *= float(roofline_us(arrays, hardware)[0])
+        if len(kept.unseen):
+            _put_last(times, kept.unseen)
+        return times, sigma
 
-    def aten_log_ratio(self, problem: Floats, vendor: Floats) -> float:
-        """ATen's log(time / roofline) for one problem: the mean of the head's members."""
-        a = self._arrays
-        x = self._aten_norm(np.concatenate([problem, vendor], axis=1))
-        x = np.maximum(x @ a["aten.weights.0"] + a["aten.biases.0"], 0)
-        x = np.maximum(x @ a["aten.weights.1"] + a["aten.biases.1"], 0)
-        return float((x @ a["aten.weights.2"] + a["aten.biases.2"]).mean() + a["aten.shift"][0])
-
-    def _of_candidates(
-        self, candidates: Candidates, problem: MMShape, hardware: Hardware
-    ) -> tuple[ConfigArrays, Floats]:
-        """The configs' arrays, and the first layer's share that comes from them alone."""
-        kind = (replace(problem, M=1, N=1, K=1, B=1), hardware)
-        kept = self._kept.setdefault(candidates, {})
-        if kind not in kept:
+    def _of_candidates(self, candidates: Candidates, problem: MMShape, hardware: Hardware) -> _Kept:
+        p = problem
+        kind = (p.dtype, p.out_dtype, p.transpose_a, p.transpose_b, p.tf32, p.op, p.bias, hardware)
+        kinds = self._kept.get(candidates)
+        if kinds is None:
+            kinds = self._kept.setdefault(candidates, {})
+        kept = kinds.get(kind)
+        if kept is None:
+            if len(kinds) >= _KINDS_KEPT:
+                kinds.clear()
             configs = config_arrays(candidates, problem, hardware)
-            share = self._config_norm(configs.features) @ self._config_in + self._joint_bias
-            kept[kind] = configs, np.asarray(share, np.float32)
-        return kept[kind]
+            low, high = self._config_limits
+            features = np.ascontiguousarray(np.clip(configs.features.T, low, high))
+            vendor = np.flatnonzero(candidates.is_template(ATEN))
+            split = self._known_splits(candidates)
+            splits = candidates.fields["split_k"][split].astype(np.float32)
+            unseen = np.setdiff1d(_unseen(candidates), split)
+            kept = kinds[kind] = _Kept(configs, features, vendor, split, splits, unseen)
+        return kept
 
-    def _base_tail(self, problem: Floats, joint: Floats, first: Floats) -> Floats:
-        a = self._arrays
-        x = joint @ self._joint_in
-        x += first
-        x += problem @ a["problem_in.weight"].T + a["problem_in.bias"]
-        np.maximum(x, 0, out=x)
-        for number in range(self._blocks):
-            x = x @ a[f"hidden.{number}.weight"].T
-            x += a[f"hidden.{number}.bias"]
-            np.maximum(x, 0, out=x)
-        return np.asarray(x @ a["out.weight"][0] + a["out.bias"][0])
+    def _known_splits(self, candidates: Candidates) -> Rows:
+        if not self._split.trained or DECOMPOSE_K not in candidates.templates:
+            return np.zeros(0, np.intp)
+        return np.flatnonzero(candidates.is_template(DECOMPOSE_K))
 
-    def _deep_tail(self, problem: Floats, joint: Floats, first: Floats) -> Floats:
-        """Whatever is linear is multiplied out before the candidates meet it: scales go into the
-        weights, biases of a block into the next one's shift, and the last block's second layer
-        into the output. What remains is the fewest passes over the candidates."""
-        a = self._arrays
-        code = problem[0]
-        for number in (0, 1):
-            code = a[f"encoder.{number}.weight"] @ code + a[f"encoder.{number}.bias"]
-            code = np.maximum(code, 0)
-        scale, shift = self._setting(0, code)
-        enter = self._joint_in * scale, scale, shift
-        ends = a["problem_out.weight"] @ code + a["problem_out.bias"]
-        weights = a["out.weight"][0] + ends[:-1]
-        passed = np.zeros_like(weights)
-        blocks = []
-        for number in range(self._blocks):
-            scale, shift = self._setting(number + 1, code)
-            weight = a[f"first.{number}.weight"] * scale[:, None]
-            blocks.append((weight.T, shift + weight @ passed, a[f"second.{number}.weight"].T))
-            passed = passed + a[f"second.{number}.bias"]
-        result = np.empty(len(joint), np.float32)
-        for start in range(0, len(joint), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            result[part] = _through(joint[part], first[part], enter, blocks, weights)
-        result += a["out.bias"][0] + ends[-1] + passed @ weights
-        return result
+    def _workspace(self, count: int) -> Floats:
+        """Rows for the constant one, the features and the hidden units, a column a candidate.
 
-    def _setting(self, number: int, code: Floats) -> tuple[Floats, Floats]:
-        weight = self._arrays[f"setters.{number}.weight"]
-        values = weight @ code + self._arrays[f"setters.{number}.bias"]
-        scale, shift = np.split(values, 2)
-        return 1 + scale, shift
+        A thread keeps its own: fresh memory of this size costs as much as a layer.
+        """
+        height = 1 + _WIDTH + self._layers.rows
+        size = height * count
+        held: Floats | None = getattr(self._space, "floats", None)
+        if held is None or len(held) < size:
+            held = np.empty(size, np.float32)
+            if count <= _MOST_KEPT:
+                self._space.floats = held
+        rows = held[:size].reshape(height, count)
+        rows[0] = 1
+        return rows
 
 
-def _through(
-    joint: Floats,
-    first: Floats,
-    enter: tuple[Floats, Floats, Floats],
-    blocks: list[tuple[Floats, Floats, Floats]],
-    weights: Floats,
-) -> Floats:
-    """Some candidates through a deep network's first layer, blocks and output."""
-    weight, scale, shift = enter
-    x = first * scale
-    x += joint @ weight
-    x += shift
-    np.maximum(x, 0, out=x)
-    result = np.zeros(len(x), np.float32)
-    for number, (inward, shift, outward) in enumerate(blocks, 1):
-        inner = x @ inward
-        inner += shift
-        np.maximum(inner, 0, out=inner)
-        if number < len(blocks):
-            x += inner @ outward
-        else:
-            result += inner @ (outward @ weights)
-    result += x @ weights
-    return result
+def _check_widths(arrays: Arrays) -> None:
+    found = arrays["config_in.weight"].shape[1]
+    if found != _WIDTH:
+        raise InvalidValueError(
+            f"model weights: got {found} config features; expected {_WIDTH}; train again with "
+            "this release"
+        )
+    expected = {"problem_norm.mean": len(PROBLEM_NAMES)}
+    expected["aten.norm.mean"] = len(PROBLEM_NAMES) + len(VENDOR_NAMES)
+    expected["split.norm.mean"] = len(PROBLEM_NAMES) + len(SPLIT_NAMES)
+    for name, width in expected.items():
+        if arrays[name].shape != (width,):
+            raise InvalidValueError(
+                f"model weights: got {name} of shape {arrays[name].shape}; expected ({width},)"
+            )
 
 
-def _unseen_last(times: npt.NDArray[np.float64], candidates: Candidates) -> npt.NDArray[np.float64]:
+def _unseen(candidates: Candidates) -> Rows:
     unseen = np.zeros(len(candidates), bool)
     for template in candidates.templates:
         if template not in (ATEN, *TEMPLATES):
             unseen |= candidates.is_template(template)
-    if unseen.any():
-        slowest = times[~unseen].max() if not unseen.all() else times.max()
-        times[unseen] = slowest * _UNSEEN
-    return times
+    return np.flatnonzero(unseen)
+
+
+def _put_last(times: npt.NDArray[np.float64], unseen: Rows) -> None:
+    others = np.delete(times, unseen)
+    times[unseen] = (others if len(others) else times).max() * _UNSEEN

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from torch_diode.model.features import FEATURE_NAMES, FEATURES_VERSION, VENDOR_NAMES
+from torch_diode.model.features import FEATURE_NAMES, FEATURES_VERSION
+from torch_diode.model.vendor_features import SPLIT_NAMES, VENDOR_NAMES
 from torch_diode.types.errors import FileFaultError
 
 FORMAT = "torch-diode model"
 FORMAT_VERSION = 1
+_FEATURES = (*FEATURE_NAMES, *VENDOR_NAMES, *SPLIT_NAMES)
 _MOST_WIDTH = 4096
 _SHAPE_NAMES = {"hidden", "layers", "aten_hidden", "encoder"}
 
@@ -37,7 +39,7 @@ class ModelMetadata:
     options: dict[str, Any] = field(default_factory=dict)
     template_hashes: list[str] = field(default_factory=list)
     features_version: int = FEATURES_VERSION
-    feature_names: list[str] = field(default_factory=lambda: [*FEATURE_NAMES, *VENDOR_NAMES])
+    feature_names: list[str] = field(default_factory=lambda: list(_FEATURES))
     format: str = FORMAT
     format_version: int = FORMAT_VERSION
 
@@ -70,7 +72,7 @@ def _check_features(data: Mapping[str, Any], source: str) -> None:
             f"{source}: got features version {data.get('features_version')!r:.20}; expected "
             f"{FEATURES_VERSION}; train the model again, or use the release it was made with"
         )
-    if data.get("feature_names") != [*FEATURE_NAMES, *VENDOR_NAMES]:
+    if data.get("feature_names") != list(_FEATURES):
         raise FileFaultError(
             f"{source}: got other features than version {FEATURES_VERSION} has; train again"
         )

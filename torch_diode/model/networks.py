@@ -3,7 +3,8 @@
 A ranking asks about one problem and a thousand candidates, so a network is built of a part that
 sees the problem alone, may be as wide as it likes and runs once, and a part that runs for every
 candidate and has to be narrow. ATen has a head of its own: its time has nothing to do with configs
-and jumps where the library changes kernels.
+and jumps where the library changes kernels; splits of K, which the library runs as a batch, have
+one too. The doubt says how far off all of them are.
 """
 
 from __future__ import annotations
@@ -14,12 +15,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from torch_diode.model.features import CONFIG_NAMES, JOINT_NAMES, PROBLEM_NAMES, VENDOR_NAMES
+from torch_diode.model.features import CONFIG_NAMES, JOINT_NAMES, PROBLEM_NAMES
+from torch_diode.model.vendor_features import SPLIT_NAMES, VENDOR_NAMES
 from torch_diode.types.errors import InvalidValueError
 
 PROBLEM_WIDTH = len(PROBLEM_NAMES)
 VENDOR_WIDTH = len(VENDOR_NAMES)
+SPLIT_WIDTH = len(SPLIT_NAMES)
 CONFIG_WIDTH = len(CONFIG_NAMES) + len(JOINT_NAMES)
+
+APART_FLOOR, APART_SHIFT = 1e-3, 3.0
+LEAST_DOUBT, MOST_DOUBT = -6.0, 0.5
+_SPLIT_HIDDEN = 32
 
 
 class Standardise(nn.Module):
@@ -44,39 +51,74 @@ class Standardise(nn.Module):
         return ((features - self.mean) * self.scale).clamp(-6, 6)
 
 
-class AtenHead(nn.Module):
-    """Several small networks on problem and vendor features; their mean is the prediction, and
-    their disagreement a hint of how sure it is.
+class VendorHead(nn.Module):
+    """Several small networks on the features of one library call; their mean is the prediction,
+    and their disagreement a hint of how sure it is.
 
     `shift` is set after training: the best of a thousand predicted configs looks better than it is
     (the luckiest error wins), the one prediction of ATen does not, and the shift makes the two
-    comparable.
+    comparable. `trained` is 1 once the head has seen any timing: until then it must not be asked.
     """
 
     shift: Tensor
+    trained: Tensor
 
-    def __init__(self, hidden: int = 64, members: int = 6) -> None:
+    def __init__(self, width: int, hidden: int, members: int = 6) -> None:
         super().__init__()
-        self.norm = Standardise(PROBLEM_WIDTH + VENDOR_WIDTH)
+        self.norm = Standardise(width)
         self.register_buffer("shift", torch.zeros(1))
-        width = PROBLEM_WIDTH + VENDOR_WIDTH
+        self.register_buffer("trained", torch.zeros(1))
         sizes = ((width, hidden), (hidden, hidden), (hidden, 1))
         self.weights = nn.ParameterList(
             [nn.Parameter(torch.randn(members, i, o) * (2 / i) ** 0.5) for i, o in sizes]
         )
         self.biases = nn.ParameterList([nn.Parameter(torch.zeros(members, 1, o)) for _, o in sizes])
 
-    def members(self, problem: Tensor, vendor: Tensor, dropout: float = 0.0) -> Tensor:
-        """Each network's own prediction: members by problems."""
-        x = self.norm(torch.cat([problem, vendor], dim=1)).expand(len(self.weights[0]), -1, -1)
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = torch.relu(torch.baddbmm(bias, x, weight))
-            x = nn.functional.dropout(x, dropout, self.training)
+    def members(
+        self, problem: Tensor, call: Tensor, dropout: float = 0.0, offset: Tensor | None = None
+    ) -> Tensor:
+        """Each network's own prediction: members by rows. An `offset` is added to the first
+        layer's units."""
+        x = self.norm(torch.cat([problem, call], dim=1)).expand(len(self.weights[0]), -1, -1)
+        for number, (weight, bias) in enumerate(
+            zip(self.weights[:-1], self.biases[:-1], strict=True)
+        ):
+            x = torch.baddbmm(bias, x, weight)
+            if number == 0 and offset is not None:
+                x = x + offset
+            x = nn.functional.dropout(torch.relu(x), dropout, self.training)
         return torch.baddbmm(self.biases[-1], x, self.weights[-1]).squeeze(2)
 
-    def forward(self, problem: Tensor, vendor: Tensor) -> Tensor:
-        """log(time / roofline) of ATen, one a problem."""
-        return self.members(problem, vendor).mean(0) + self.shift
+    def forward(self, problem: Tensor, call: Tensor) -> Tensor:
+        """log(time / roofline), one a row."""
+        return self.members(problem, call).mean(0) + self.shift
+
+
+class Doubt(nn.Module):
+    """The log deviation of the errors of a problem's predictions: of its configs, of ATen, and of
+    splits of K. A tiny network, for it is fitted to the errors on problems kept from training."""
+
+    def __init__(self, hidden: int = 16) -> None:
+        super().__init__()
+        self.first = nn.Linear(PROBLEM_WIDTH + 1, hidden)
+        self.second = nn.Linear(hidden, 3)
+
+    def begin(self, typical: list[float]) -> None:
+        """Start from the same deviations for every problem."""
+        with torch.no_grad():
+            self.second.weight.zero_()
+            self.second.bias.copy_(torch.log(torch.tensor(typical)))
+
+    @staticmethod
+    def inputs(problem: Tensor, members: Tensor) -> Tensor:
+        """Standardised problem features, and how far ATen's members are apart."""
+        apart = torch.log(members.std(0, correction=0) + APART_FLOOR) + APART_SHIFT
+        return torch.cat([problem, apart[:, None]], dim=1)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Problems by three."""
+        result: Tensor = self.second(torch.tanh(self.first(inputs)))
+        return result.clamp(LEAST_DOUBT, MOST_DOUBT)
 
 
 class MatmulTimingModel(nn.Module):
@@ -88,7 +130,7 @@ class MatmulTimingModel(nn.Module):
 
     kind = "base"
 
-    def __init__(self, hidden: int = 96, layers: int = 2, aten_hidden: int = 64) -> None:
+    def __init__(self, hidden: int = 96, layers: int = 2, aten_hidden: int = 128) -> None:
         super().__init__()
         self.shape = {"hidden": hidden, "layers": layers, "aten_hidden": aten_hidden}
         self.problem_norm = Standardise(PROBLEM_WIDTH)
@@ -97,7 +139,9 @@ class MatmulTimingModel(nn.Module):
         self.config_in = nn.Linear(CONFIG_WIDTH, hidden, bias=False)
         self.hidden = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(layers - 1))
         self.out = nn.Linear(hidden, 1)
-        self.aten = AtenHead(aten_hidden)
+        self.aten = VendorHead(PROBLEM_WIDTH + VENDOR_WIDTH, aten_hidden)
+        self.split = VendorHead(PROBLEM_WIDTH + SPLIT_WIDTH, _SPLIT_HIDDEN)
+        self.doubt = Doubt()
 
     def forward(self, problem: Tensor, config: Tensor, group: Tensor) -> Tensor:
         """log(time / roofline) of each config; `group` says which row of `problem` is its."""
@@ -117,7 +161,7 @@ class DeepMatmulTimingModel(nn.Module):
     kind = "deep"
 
     def __init__(
-        self, hidden: int = 64, layers: int = 2, aten_hidden: int = 64, encoder: int = 128
+        self, hidden: int = 64, layers: int = 2, aten_hidden: int = 128, encoder: int = 192
     ) -> None:
         super().__init__()
         self.shape = {
@@ -137,7 +181,9 @@ class DeepMatmulTimingModel(nn.Module):
         self.second = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(layers))
         self.out = nn.Linear(hidden, 1)
         self.problem_out = nn.Linear(encoder, hidden + 1)
-        self.aten = AtenHead(aten_hidden)
+        self.aten = VendorHead(PROBLEM_WIDTH + VENDOR_WIDTH, aten_hidden)
+        self.split = VendorHead(PROBLEM_WIDTH + SPLIT_WIDTH, _SPLIT_HIDDEN)
+        self.doubt = Doubt()
         for setter in (*self.setters, self.problem_out):
             nn.init.normal_(setter.weight, std=0.02)
             nn.init.zeros_(setter.bias)

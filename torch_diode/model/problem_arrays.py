@@ -7,6 +7,7 @@ same code computes the same features for either.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,17 @@ class ProblemArrays:
     def __len__(self) -> int:
         return len(self.M)
 
+    @cached_property
+    def sizes(self) -> Floats:
+        """B, M, N and K, a row for each."""
+        rows = np.concatenate((self.B, self.M, self.N, self.K))
+        return rows.reshape(4, len(self))
+
+    @cached_property
+    def known(self) -> dict[Any, Any]:
+        """What was worked out of these problems already, by what else it depends on."""
+        return {}
+
     def take(self, rows: npt.NDArray[Any]) -> ProblemArrays:
         """The problems at these positions, in this order."""
         return ProblemArrays(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
@@ -50,23 +62,43 @@ class ProblemArrays:
     @classmethod
     def of(cls, problem: MMShape) -> ProblemArrays:
         """One problem, in arrays of one element, which broadcast over its candidates."""
-        precision = "tf32" if problem.tf32 else problem.dtype
+        p = problem
+        precision = "tf32" if p.tf32 else p.dtype
         known = precision in PRECISIONS
-        sizes = (problem.M, problem.N, problem.K)
-        return cls(
-            B=_floats(problem.B),
-            M=_floats(problem.M),
-            N=_floats(problem.N),
-            K=_floats(problem.K),
-            low_bits=np.array([[size & -size for size in sizes]], np.int64),
-            op=np.array([OPS.index(problem.op)]),
-            precision=np.array([PRECISIONS.index(precision) if known else len(PRECISIONS)]),
-            item=_floats(DTYPE_BYTES[problem.dtype]),
-            out_item=_floats(DTYPE_BYTES[problem.out_dtype]),
-            transpose_a=_floats(problem.transpose_a),
-            transpose_b=_floats(problem.transpose_b),
-            bias=np.array([BIASES.index(problem.bias)]),
+        # Few arrays, cut up: making one takes longer than anything done with it here.
+        floats = np.array(
+            [
+                *(p.B, p.M, p.N, p.K),
+                *(DTYPE_BYTES[p.dtype], DTYPE_BYTES[p.out_dtype]),
+                *(p.transpose_a, p.transpose_b),
+            ],
+            np.float32,
+        ).reshape(8, 1)
+        codes = np.array(
+            [
+                OPS.index(p.op),
+                PRECISIONS.index(precision) if known else len(PRECISIONS),
+                BIASES.index(p.bias),
+                *(p.M & -p.M, p.N & -p.N, p.K & -p.K),
+            ]
+        ).reshape(6, 1)
+        b, m, n, k, item, out_item, transpose_a, transpose_b = floats
+        found = cls(
+            B=b,
+            M=m,
+            N=n,
+            K=k,
+            low_bits=codes[3:].T,
+            op=codes[0],
+            precision=codes[1],
+            item=item,
+            out_item=out_item,
+            transpose_a=transpose_a,
+            transpose_b=transpose_b,
+            bias=codes[2],
         )
+        found.__dict__["sizes"] = floats[:4]
+        return found
 
     @classmethod
     def of_dataset(cls, dataset: Dataset) -> ProblemArrays:
@@ -87,10 +119,6 @@ class ProblemArrays:
             transpose_b=dataset.values("transpose_b")[first].astype(np.float32),
             bias=_positions(_texts(dataset, "bias", first), BIASES),
         )
-
-
-def _floats(value: float) -> Floats:
-    return np.array([value], np.float32)
 
 
 def _texts(dataset: Dataset, name: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.str_]:

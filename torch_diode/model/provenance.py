@@ -26,7 +26,7 @@ def describe(
 ) -> ModelMetadata:
     """The metadata of a model trained on `part` of a dataset, with its scores on held-out
     problems."""
-    p = part.arrays.take(np.unique(part.group))
+    p = part.arrays.take(np.unique(part.group[part.is_config]))
     pairs = np.unique(np.stack([p.op, p.precision], axis=1), axis=0).tolist()
     covers = [f"{OPS[o]}/{PRECISIONS[n]}" for o, n in pairs if n < len(PRECISIONS)]
     errors = found.errors

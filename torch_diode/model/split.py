@@ -14,6 +14,9 @@ from torch_diode.model.problem_arrays import ProblemArrays
 from torch_diode.types.checks import fraction
 
 _SPAN = np.uint64(1 << 32)
+FEW = 40
+"""With fewer sizes than this, a share of them may well be none: see `split`."""
+_FEW_SHARE = 0.2
 
 
 def held_out(
@@ -27,6 +30,34 @@ def held_out(
     fraction("split", "share", share, expected="0 to 1")
     place = _places(problems, seed)
     return np.asarray((place >= skip) & (place < skip + share))
+
+
+def split(
+    problems: ProblemArrays, test_share: float, validation_share: float, seed: int = 0
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Which problems are for the test and which to stop by; the rest is to train on."""
+    place = _places(problems, seed)
+    sizes = np.unique(place)
+    if len(sizes) < FEW:
+        return _split_few(place, sizes)
+    parts = (
+        held_out(problems, test_share, seed),
+        held_out(problems, validation_share, seed, test_share),
+    )
+    if all(part.any() for part in (*parts, ~(parts[0] | parts[1]))):
+        return parts
+    # Not a draw but a choice that follows the hash, such as another run's test part.
+    rank = np.searchsorted(sizes, place) / len(sizes)
+    return rank < test_share, (rank >= test_share) & (rank < test_share + validation_share)
+
+
+def _split_few(
+    place: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """A fifth of the sizes to stop by, at least one and never all, and no test: a handful of
+    problems would only say how lucky the draw was."""
+    count = min(max(round(_FEW_SHARE * len(sizes)), 1), len(sizes) - 1)
+    return np.zeros(len(place), bool), np.isin(place, sizes[:count])
 
 
 def _places(problems: ProblemArrays, seed: int) -> npt.NDArray[np.float64]:

@@ -1,16 +1,19 @@
 """Training: from a table of features to a network, in minutes on one core.
 
-ATen's head is trained first, then the network for configs, stopping on the validation problems'
-regret with both in the ranking. Everything follows from the options and the table: the same seed
-gives the same weights on the same machine. A run that is stopped goes on from its last epoch.
+The heads for ATen and splits of K are trained first, then the network for configs, stopping on the
+validation problems' regret with all in the ranking, and last the estimate of its own error, on the
+validation problems too. A problem with one candidate teaches, and takes no part in regret.
+Everything follows from the options and the table: the same seed gives the same weights on the same
+machine. A run that is stopped goes on from its last epoch.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,15 +23,24 @@ import torch
 
 from torch_diode.files.atomic import replacing
 from torch_diode.model.batches import ProblemBatches
+from torch_diode.model.checkpoint import read_tensors
+from torch_diode.model.confidence import fit_doubt
 from torch_diode.model.feature_table import FeatureTable
-from torch_diode.model.losses import aten_loss, listwise_loss, regression_loss
+from torch_diode.model.losses import listwise_loss, regression_loss
 from torch_diode.model.networks import TimingNetwork, build_network
+from torch_diode.model.problem_arrays import Floats
+from torch_diode.model.schedule import set_rate
 from torch_diode.model.scoring import best_shift, predict_log_ratio, regret_scores
-from torch_diode.model.split import held_out
+from torch_diode.model.split import split
+from torch_diode.model.vendor_calls import aten_calls, split_calls
+from torch_diode.model.vendor_training import train_head
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
 Row = dict[str, float]
 Progress = Callable[[Row], None]
+
+_FEW_CALLS = 10_000
+"""With more timings of ATen than this, dropout does more harm than good: there is less of it."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +61,14 @@ class TrainingOptions:
     list_weight: float = 0.05
     near: float = 0.25
     floor: float = 0.05
-    far: float = 4.0
-    far_share: float = 0.15
+    far: float = 1.6
+    far_share: float = 0.3
     aten_epochs: int = 150
+    aten_rows: int = 5_000_000
+    """Timings of ATen to see in all, at most: fewer epochs where there are many."""
     aten_rate: float = 3e-3
     aten_dropout: float = 0.05
+    split_epochs: int = 100
     test_share: float = 0.15
     validation_share: float = 0.10
     seed: int = 0
@@ -79,14 +94,24 @@ class Parts:
 
 
 def split_table(table: FeatureTable, options: TrainingOptions) -> Parts:
-    """The parts a run with these options trains on, stops by, and must never see."""
-    test = held_out(table.arrays, options.test_share, options.seed)
-    check = held_out(table.arrays, options.validation_share, options.seed, options.test_share)
-    parts = Parts(table.take(~(test | check)), table.take(check), table.take(test))
-    if not len(parts.train.group) or not len(parts.validation.group):
+    """The parts a run with these options trains on, stops by, and must never see; the last has
+    only problems with a choice, since it is there to score rankings."""
+    if not table.is_config.any():
         raise EmptySelectionError(
-            f"training: got {len(table.problem)} problems; expected enough for a training and a "
-            "validation part; collect more, or change the shares"
+            "training: got timings of ATen alone; expected Triton configs among them; collect on "
+            "a GPU, or use the timings that come with torch-diode"
+        )
+    met = np.zeros(len(table.problem), bool)
+    met[table.group] = True
+    test, check = np.zeros_like(met), np.zeros_like(met)
+    test[met], check[met] = split(
+        table.arrays.take(met), options.test_share, options.validation_share, options.seed
+    )
+    parts = Parts(table.take(~(test | check)), table.take(check), table.take(test).with_a_choice())
+    if not parts.train.is_config.any() or not parts.validation.is_config.any():
+        raise EmptySelectionError(
+            f"training: got {np.count_nonzero(met)} problems; expected enough for a training and "
+            "a validation part; collect more, or change the shares"
         )
     return parts
 
@@ -96,13 +121,17 @@ def train(
     options: TrainingOptions,
     progress: Progress | None = None,
     state_path: str | os.PathLike[str] | None = None,
+    initial: Mapping[str, Floats] | None = None,
 ) -> Trained:
     """Train a network. With a `state_path`, each evaluated epoch is kept there, and a run that
-    finds its own state goes on from it."""
+    finds its own state goes on from it. With `initial` weights it starts from those of a trained
+    network, and ends with them where no epoch does better."""
     torch.manual_seed(options.seed)
-    run = _Run(parts, options)
+    run = _Run(parts, options, initial)
     if state_path is None or not run.resume(Path(state_path)):
-        run.train_aten()
+        if initial is not None:
+            run.evaluate_start()
+        run.train_vendor()
     while run.epoch < options.epochs and run.since_best < options.patience:
         row = run.train_epoch()
         run.history.append(row)
@@ -115,59 +144,71 @@ def train(
 
 
 class _Run:
-    def __init__(self, parts: Parts, options: TrainingOptions) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        options: TrainingOptions,
+        initial: Mapping[str, Floats] | None = None,
+    ) -> None:
         self.parts, self.options = parts, options
         o = options
+        self.starts_trained = initial is not None
+        self.source = _source(parts, initial or {})
         self.network = build_network(o.kind, o.shape).to(o.device)
-        self.batches = ProblemBatches(parts.train, o.far, o.far_share, o.seed, o.device)
-        self.checks = ProblemBatches(parts.validation, device=o.device)
-        self.aten_parameters = list(self.network.aten.parameters())
-        of_aten = {id(p) for p in self.aten_parameters}
-        self.parameters = [p for p in self.network.parameters() if id(p) not in of_aten]
+        self.batches = ProblemBatches(parts.train, o.far, o.far_share, o.device)
+        self.ranked = parts.validation.with_a_choice()
+        self.checks = ProblemBatches(self.ranked, device=o.device)
+        apart = (self.network.aten, self.network.split, self.network.doubt)
+        others = {id(p) for module in apart for p in module.parameters()}
+        self.parameters = [p for p in self.network.parameters() if id(p) not in others]
         self.optimizer = torch.optim.AdamW(
             self.parameters, o.learning_rate, weight_decay=o.weight_decay
         )
         self.epoch = self.since_best = 0
         self.best = math.inf
-        self.best_state = self._copy()
         self.history: list[Row] = []
-        self._fit_norms()
+        if initial is None:
+            self._fit_norms()
+        else:
+            weights = {name: torch.from_numpy(value.copy()) for name, value in initial.items()}
+            self.network.load_state_dict(weights)
+        self.best_state = self._copy()
+
+    def evaluate_start(self) -> None:
+        """The regret to beat, of the network as it came."""
+        self.history.append({"epoch": 0, **self._evaluate()})
 
     def _fit_norms(self) -> None:
         table = self.parts.train
-        chosen = np.unique(table.group)
-        problem = torch.from_numpy(table.problem[chosen])
-        vendor = torch.from_numpy(table.vendor[chosen])
+        problem = torch.from_numpy(table.problem[self.batches.problems])
         self.network.problem_norm.fit(problem)
         self.network.config_norm.fit(torch.from_numpy(table.config[self.batches.rows]))
-        self.network.aten.norm.fit(torch.cat([problem, vendor], dim=1))
 
-    def train_aten(self, batch: int = 256) -> None:
-        """The head for ATen, on the problems where it was timed."""
-        o, table, head = self.options, self.parts.train, self.network.aten
-        rows = np.flatnonzero(table.is_aten)
-        if not len(rows):
+    def train_vendor(self) -> None:
+        """The heads for ATen and for splits of K, on the problems where they were timed."""
+        o, table, afresh = self.options, self.parts.train, not self.starts_trained
+        calls = aten_calls(table, o.device)
+        if not len(calls):
+            self._leave_aten_open()
+        epochs = min(o.aten_epochs, max(o.aten_rows // max(len(calls), 1), 1))
+        dropout = o.aten_dropout * min(_FEW_CALLS / max(len(calls), 1), 1.0)
+        train_head(self.network.aten, calls, epochs, o.aten_rate, dropout, o.seed, afresh=afresh)
+        splits = split_calls(table, o.device)
+        afresh = afresh or not self.network.split.trained
+        rate, dropout = o.aten_rate, o.aten_dropout
+        train_head(self.network.split, splits, o.split_epochs, rate, dropout, o.seed, afresh=afresh)
+
+    def _leave_aten_open(self) -> None:
+        """Where ATen was never timed, it is taken to be about as good as the best config: an
+        untrained head would say anything."""
+        if self.starts_trained:
             return
-        group = table.group[rows]
-        problem = torch.from_numpy(table.problem[group]).to(o.device)
-        vendor = torch.from_numpy(table.vendor[group]).to(o.device)
-        target = torch.from_numpy(table.target[rows]).to(o.device)
+        table = self.parts.train
+        best = np.full(len(table.problem), np.inf)
+        np.minimum.at(best, table.group, table.target)
         with torch.no_grad():
-            head.biases[-1].fill_(float(target.mean()))
-            head.weights[-1].mul_(0.3)
-        optimizer = torch.optim.AdamW(self.aten_parameters, o.aten_rate, weight_decay=1e-2)
-        rng = np.random.default_rng(o.seed)
-        head.train()
-        for epoch in range(o.aten_epochs):
-            order = torch.from_numpy(rng.permutation(len(rows))).to(o.device)
-            pieces = order.split(batch)
-            for number, piece in enumerate(pieces):
-                _set_rate(optimizer, o.aten_rate, (epoch + number / len(pieces)) / o.aten_epochs)
-                members = head.members(problem[piece], vendor[piece], o.aten_dropout)
-                optimizer.zero_grad()
-                aten_loss(members, target[piece]).backward()
-                optimizer.step()
-        head.eval()
+            self.network.aten.weights[-1].zero_()
+            self.network.aten.biases[-1].fill_(float(best[np.isfinite(best)].mean()))
 
     def train_epoch(self) -> Row:
         """All problems once; the row of history for it, with the regret where it was evaluated."""
@@ -180,7 +221,7 @@ class _Run:
         rng = np.random.default_rng((o.seed, self.epoch))
         for number, batch in enumerate(self.batches.draw(o.batch_problems, rng)):
             done = (self.epoch + number / steps) / o.epochs
-            _set_rate(self.optimizer, o.learning_rate, done, o.warmup)
+            set_rate(self.optimizer, o.learning_rate, done, o.warmup)
             predicted = self.network(batch.problem, batch.config, batch.group)
             error = regression_loss(predicted, batch, o.near, o.floor)
             order = listwise_loss(predicted, batch, o.temperature)
@@ -200,19 +241,24 @@ class _Run:
         return row
 
     def _evaluate(self) -> Row:
-        ratio = predict_log_ratio(self.network, self.parts.validation, self.checks)
-        found = regret_scores(self.parts.validation, ratio)
+        ratio = predict_log_ratio(self.network, self.ranked, self.checks)
+        found = regret_scores(self.ranked, ratio)
+        self.since_best += self.options.evaluate_every
         if found[0].geomean < self.best:
-            self.best, self.since_best, self.best_state = found[0].geomean, 0, self._copy()
-        else:
-            self.since_best += self.options.evaluate_every
+            self.since_best = 0
+        if found[0].geomean <= self.best:
+            # Few problems often have equal regret: the later weights fit the times better.
+            self.best, self.best_state = found[0].geomean, self._copy()
         return {f"regret@{score.k}": score.geomean for score in found}
 
     def finish(self) -> None:
-        """The best weights, and ATen made comparable with the best of many configs."""
+        """The best weights; ATen made comparable with the best of many configs; and how sure to
+        be of all that."""
         self.network.load_state_dict(self.best_state)
-        ratio = predict_log_ratio(self.network, self.parts.validation, self.checks)
-        self.network.aten.shift.fill_(best_shift(self.parts.validation, ratio))
+        ratio = predict_log_ratio(self.network, self.ranked, self.checks)
+        self.network.aten.shift.add_(best_shift(self.ranked, ratio))
+        table = self.parts.validation
+        fit_doubt(self.network, table, predict_log_ratio(self.network, table), self.options.seed)
 
     def _copy(self) -> dict[str, Any]:
         return {name: value.detach().clone() for name, value in self.network.state_dict().items()}
@@ -221,6 +267,7 @@ class _Run:
         """Everything needed to go on, as plain tensors and numbers."""
         state = {
             "options": asdict(self.options),
+            "source": self.source,
             "epoch": self.epoch,
             "since_best": self.since_best,
             "best": self.best,
@@ -236,12 +283,14 @@ class _Run:
         """Go on from a state of the same options; False where there is none."""
         if not path.is_file():
             return False
-        state = torch.load(path, map_location=self.options.device, weights_only=True)
-        if state["options"] != asdict(self.options):
-            raise FileFaultError(
-                f"{path}: got the state of a run with other options; expected the same; "
-                "remove it to start afresh"
-            )
+        state = read_tensors(path, self.options.device)
+        for name, own in (("options", asdict(self.options)), ("source", self.source)):
+            if state.get(name) != own:
+                other = "other options" if name == "options" else "other data"
+                raise FileFaultError(
+                    f"{path}: got the state of a run with {other}; expected the same; "
+                    "remove it to start afresh"
+                )
         self.network.load_state_dict(state["network"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.epoch, self.since_best = state["epoch"], state["since_best"]
@@ -250,22 +299,25 @@ class _Run:
         return True
 
 
-def _set_rate(
-    optimizer: torch.optim.Optimizer, peak: float, done: float, warmup: float = 0.1
-) -> None:
-    """Up to the peak in a straight line, then down to nothing along a cosine."""
-    if done < warmup:
-        rate = peak * (0.04 + 0.96 * done / warmup)
-    else:
-        rate = peak * 0.5 * (1 + math.cos(math.pi * (done - warmup) / (1 - warmup)))
-    for group in optimizer.param_groups:
-        group["lr"] = rate
+def _source(parts: Parts, initial: Mapping[str, Floats]) -> str:
+    """What a run's data and first weights are told by, so that a state is not taken for
+    another's."""
+    found = hashlib.sha256()
+    for part in (parts.train, parts.validation):
+        found.update(part.group.tobytes())
+        found.update(part.time_us.tobytes())
+    for name in sorted(initial):
+        found.update(initial[name].tobytes())
+    return found.hexdigest()[:20]
 
 
 def write_history(path: str | os.PathLike[str], history: list[Row]) -> None:
     """The curves as CSV, one row an epoch."""
     names = list(dict.fromkeys(name for row in history for name in row))
-    with Path(path).open("w", newline="", encoding="utf-8") as file:
+    with (
+        replacing(path) as temporary,
+        temporary.open("w", newline="", encoding="utf-8") as file,
+    ):
         writer = csv.DictWriter(file, names)
         writer.writeheader()
         writer.writerows(history)

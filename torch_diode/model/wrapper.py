@@ -11,7 +11,6 @@ import numpy.typing as npt
 from torch_diode.model.inference import NumpyNetwork
 from torch_diode.model.metadata import ModelMetadata
 from torch_diode.model.problem_arrays import Floats
-from torch_diode.types.candidate import ATEN
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.errors import HardwareMismatchError
 from torch_diode.types.hardware import Hardware
@@ -19,7 +18,6 @@ from torch_diode.types.problem import MMShape
 
 _BEYOND = 4.0
 """How many times the greatest size met in training a problem may have."""
-_UNKNOWN_ERROR = 0.5
 
 
 class ModelWrapper:
@@ -34,11 +32,8 @@ class ModelWrapper:
     def predict_us(
         self, problem: MMShape, candidates: Candidates, hardware: Hardware
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Microseconds for every candidate, and the model's typical error for each."""
-        times = self._network.predict_us(problem, candidates, hardware)
-        sigma = np.full(len(candidates), self.metadata.sigma.get("configs", _UNKNOWN_ERROR))
-        sigma[candidates.is_template(ATEN)] = self.metadata.sigma.get("aten", _UNKNOWN_ERROR)
-        return times, sigma
+        """Microseconds for every candidate, and the error to expect of each for this problem."""
+        return self._network.predict(problem, candidates, hardware)
 
     def supports(self, problem: MMShape, hardware: Hardware) -> str | None:
         """None where the model may be asked; otherwise why not."""

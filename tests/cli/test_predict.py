@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.program import inside, refusal, told_off
+from torch_diode import MMShape
+from torch_diode.heuristics.model import ModelHeuristic
+from torch_diode.integration.rank import rank
+from torch_diode.model.registry import load_registered
+
+SIZES = ("--m", "512", "--n", "4096", "--k", "4096")
+H200 = ("--hardware", "nvidia-h200")
+
+
+def predicted(*arguments):
+    ended = inside("predict", *arguments, "--json")
+    assert ended.code == 0, ended.err
+    return json.loads(ended.out)
+
+
+def test_it_is_what_the_library_ranks():
+    found = predicted("--op", "mm", *SIZES, "--dtype", "bfloat16", *H200, "--top", "7")
+    model = ModelHeuristic(load_registered("matmul", "nvidia-h200"))
+    expected = rank(MMShape("mm", 512, 4096, 4096), hardware="nvidia-h200", heuristic=model, top=7)
+    assert [entry["predicted_us"] for entry in found["ranked"]] == [
+        p.predicted_us for p in expected
+    ]
+    assert found["ranked"][0]["template"] == expected[0].candidate.template
+    assert found["hardware"] == "nvidia-h200"
+    assert found["candidates"] > 1000
+
+
+def test_layout_and_batch_reach_the_problem():
+    batch = ("--op", "bmm", "--b", "8", "--m", "64", "--n", "64", "--k", "64")
+    problem = predicted(*batch, "--layout", "nt", "--dtype", "float16", *H200)["problem"]
+    assert (problem["B"], problem["transpose_a"], problem["transpose_b"]) == (8, False, True)
+
+
+def test_for_people_it_is_a_table_with_units():
+    ended = inside("predict", *SIZES, *H200, "--top", "2")
+    head, names, _, *rows = ended.out.splitlines()
+    assert head.startswith("mm:512x4096x4096:bfloat16:nn on nvidia-h200, ")
+    assert names.split() == ["candidate", "µs", "±", "TFLOP/s", "of", "ATen"]
+    assert [row.split()[0] for row in rows] == ["1", "2"]
+    assert "\x1b[" not in ended.out
+
+
+def test_what_the_model_does_not_know_the_analytical_heuristic_answers():
+    unknown = ("--op", "bmm", "--b", "4", *SIZES, "--dtype", "float32")
+    found = predicted(*unknown, *H200)
+    assert found["source"] == "analytical"
+    assert "not trained on bmm in float32" in found["notes"][0]
+
+
+def test_a_chip_without_a_model_is_answered_for_and_that_is_said():
+    found = predicted(*SIZES, "--hardware", "NVIDIA A100-SXM4-80GB")
+    assert found["hardware"] == "nvidia-a100"
+    assert "no model for it" in found["notes"][0]
+
+
+def test_a_model_of_ones_own(trained):
+    found = predicted(*SIZES, *H200, "--model", str(trained))
+    assert found["source"] == f"model {trained}"
+    assert "expected" in told_off(
+        "predict", *SIZES, "--hardware", "nvidia-a100", "--model", trained
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--m", "0", "--n", "1", "--k", "1", *H200), "MMShape.M: got 0"),
+        ((*SIZES, "--hardware", "abacus"), "hardware: got 'abacus'"),
+        ((*SIZES, "--op", "conv", *H200), "MMShape.op"),
+        ((*SIZES, "--layout", "xx", *H200), "layout: got 'xx'"),
+        ((*SIZES, "--model", "no.pt", *H200), "no.pt: no such file"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(given, said):
+    assert said in told_off("predict", *given)
+
+
+def test_the_program_itself_refuses_in_one_sentence():
+    assert "got 'abacus'" in refusal("predict", *SIZES, "--hardware", "abacus")

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.program import inside, told_off, torch_diode
+
+ATEN = {"template": "aten"}
+SMALL = {"template": "triton::mm", "block_m": 16, "block_n": 16, "block_k": 16,
+         "group_m": 8, "num_stages": 1, "num_warps": 1}  # fmt: skip
+LARGE = {"template": "triton::mm", "block_m": 64, "block_n": 128, "block_k": 64,
+         "group_m": 8, "num_stages": 4, "num_warps": 4}  # fmt: skip
+PROBLEM = {"op": "mm", "B": 1, "M": 512, "N": 4096, "K": 4096, "dtype": "bfloat16",
+           "transpose_a": False, "transpose_b": True}  # fmt: skip
+
+
+@pytest.fixture
+def ask(tmp_path):
+    def run(*lines, more=()):
+        text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+        (tmp_path / "problems.jsonl").write_text(text + "\n")
+        files = ("--input", tmp_path / "problems.jsonl", "--output", tmp_path / "ranked.jsonl")
+        return ("rank", *files, "--hardware", "nvidia-h200", *more)
+
+    return run
+
+
+def answers(tmp_path):
+    return [json.loads(line) for line in (tmp_path / "ranked.jsonl").read_text().splitlines()]
+
+
+def test_candidates_given_are_put_in_order(ask, tmp_path):
+    candidates = [SMALL, ATEN, LARGE]
+    ended = inside(*ask({**PROBLEM, "candidates": candidates}))
+    assert ended.code == 0, ended.err
+    (answer,) = answers(tmp_path)
+    assert set(answer) == {"order", "predicted_us"}
+    times = answer["predicted_us"]
+    assert len(times) == 3
+    assert answer["order"] == sorted(range(3), key=times.__getitem__)
+    assert answer["order"][-1] == 0
+
+
+def test_without_candidates_the_best_of_the_whole_space(ask, tmp_path):
+    inside(*ask(PROBLEM, more=("--top", "4")))
+    (answer,) = answers(tmp_path)
+    times = [entry["predicted_us"] for entry in answer["ranked"]]
+    assert len(times) == 4
+    assert times == sorted(times)
+    assert "template" in answer["ranked"][0]
+
+
+def test_answers_come_in_the_order_of_the_questions(ask, tmp_path):
+    lines = [{**PROBLEM, "M": m, "candidates": [ATEN]} for m in (8192, 16, 1024)]
+    inside(*ask(lines[0], "", *lines[1:]))
+    large, small, middle = (answer["predicted_us"][0] for answer in answers(tmp_path))
+    assert small < middle < large
+
+
+def test_what_the_model_does_not_know_is_answered_and_said(ask, tmp_path):
+    unknown = {"op": "bmm", "B": 4, "M": 64, "N": 64, "K": 64, "dtype": "float32"}
+    ended = inside(*ask(unknown, PROBLEM, more=("--top", "1")))
+    assert ended.code == 0
+    assert "1 problems by the analytical heuristic" in ended.err
+    assert len(answers(tmp_path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "line 2: not JSON"),
+        ("[]", "line 2: got list; expected an object"),
+        ({**PROBLEM, "M": -1}, "line 2: MMShape.M: got -1"),
+        ({**PROBLEM, "m": 1}, "line 2: problem: got an unknown field 'm'"),
+        ({"op": "mm", "M": 1, "N": 1}, "line 2: problem: got no field 'K'"),
+        ({**PROBLEM, "candidates": []}, "line 2: candidates: got no list"),
+        ({**PROBLEM, "candidates": [{}]}, "line 2: candidate: got no field 'template'"),
+        ({**PROBLEM, "candidates": [{"template": "triton::mm"}]}, "line 2: Candidate.config"),
+        ({**PROBLEM, "candidates": [1]}, "line 2: candidate: got int"),
+        ({**PROBLEM, "dtype": "int32"}, "line 2: mm:512x4096x4096:int32:nt"),
+    ],
+)
+def test_a_bad_line_is_named_and_nothing_is_written(ask, line, said, tmp_path):
+    assert said in told_off(*ask(PROBLEM, line))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["problems.jsonl"]
+
+
+def test_a_bad_line_leaves_an_earlier_output_alone(ask, tmp_path):
+    inside(*ask(PROBLEM))
+    before = (tmp_path / "ranked.jsonl").read_bytes()
+    told_off(*ask(PROBLEM, "{"))
+    assert (tmp_path / "ranked.jsonl").read_bytes() == before
+
+
+def test_a_wrong_path_and_an_empty_file(tmp_path):
+    where = ("--output", tmp_path / "r.jsonl", "--hardware", "nvidia-h200")
+    assert "no such file" in told_off("rank", "--input", tmp_path / "no.jsonl", *where)
+    (tmp_path / "empty.jsonl").write_text("")
+    assert "got no problem" in told_off("rank", "--input", tmp_path / "empty.jsonl", *where)
+
+
+def test_as_a_program(ask, tmp_path):
+    ended = torch_diode(*map(str, ask({**PROBLEM, "candidates": [ATEN, LARGE]})))
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.endswith("ranked.jsonl: 1 problems ranked\n")
+    assert len(answers(tmp_path)) == 1

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from tests import samples
+from torch_diode.cli.timings import chip_of, read_timings
+from torch_diode.files.datasets import write_dataset
+from torch_diode.hardware import detect
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import (
+    EmptySelectionError,
+    FileFaultError,
+    HardwareMismatchError,
+    InvalidValueError,
+)
+from torch_diode.types.timing import Timing
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_dataset(samples.dataset().filter(hardware="nvidia-h200"), tmp_path / "d.json")
+    return tmp_path
+
+
+def test_what_lies_beside_the_data_is_passed_over(folder, capsys):
+    (folder / "card.json").write_text('{"format": "torch-diode model"}')
+    (folder / "solution.json").write_text('{"config": []}')
+    shutil.copy(folder / "d.json", folder / "again.json")
+    assert len(read_timings(folder, ["json"], None, [])) == 6
+    said = capsys.readouterr().out
+    assert "card.json: passed over" in said
+    assert "solution.json: passed over" in said
+
+
+def test_a_damaged_dataset_is_not_passed_over(folder):
+    (folder / "bad.json").write_text('{"format": "torch-diode dataset"')
+    with pytest.raises(FileFaultError, match=r"bad\.json: not JSON"):
+        read_timings(folder, None, None, [])
+
+
+def test_only_the_forms_asked_for_are_read(folder):
+    (folder / "bad.msgpack").write_bytes(b"x")
+    assert len(read_timings(folder, [".json"], None, [])) == 6
+    with pytest.raises(InvalidValueError, match="file-extensions"):
+        read_timings(folder, ["xml"], None, [])
+
+
+def test_two_chips_have_to_be_told_apart(tmp_path):
+    write_dataset(samples.dataset(), tmp_path / "d.parquet")
+    with pytest.raises(HardwareMismatchError, match="choose with --hardware-name"):
+        read_timings(tmp_path / "d.parquet", None, None, [])
+    found = read_timings(tmp_path / "d.parquet", None, "NVIDIA H100 80GB HBM3", [])
+    assert found.texts("hardware") == ["nvidia-h100"]
+    with pytest.raises(EmptySelectionError, match="got no timings of baddbmm; it has"):
+        read_timings(tmp_path / "d.parquet", None, None, ["baddbmm"])
+
+
+def test_clean_times_are_kept_where_a_problem_has_both(tmp_path, capsys):
+    def timing(method, problem=samples.LINEAR):
+        return Timing("nvidia-h200", problem, samples.ATEN, 9.0, method=method)
+
+    both = [timing("sweep"), timing("feedback"), timing("feedback", samples.BIASED)]
+    write_dataset(Dataset.from_timings(both), tmp_path / "d.json")
+    found = read_timings(tmp_path / "d.json", None, None, [])
+    assert sorted((t.method, t.problem.op) for t in found) == [
+        ("feedback", "addmm"),
+        ("sweep", "mm"),
+    ]
+    assert "1 timings left out" in capsys.readouterr().out
+
+
+def test_an_unknown_chip_is_known_where_it_is():
+    here = detect("cpu")
+    mine = Dataset.from_timings([Timing(here.name, samples.LINEAR, samples.ATEN, 1.0)])
+    assert chip_of(mine, "cpu") == here
+    other = Dataset.from_timings([Timing("abacus-9", samples.LINEAR, samples.ATEN, 1.0)])
+    with pytest.raises(HardwareMismatchError, match="abacus-9, whose properties are not known"):
+        chip_of(other)
+
+
+def test_no_timings_at_all(tmp_path):
+    write_dataset(Dataset.empty(), tmp_path / "d.json")
+    assert json.loads((tmp_path / "d.json").read_text())["hardware"] == {}
+    with pytest.raises(EmptySelectionError, match="got no timings; expected some"):
+        read_timings(tmp_path / "d.json", None, None, [])

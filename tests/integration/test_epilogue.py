@@ -1,0 +1,249 @@
+"""What follows a matmul, told in Inductor's real lowering; and what Inductor then makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch._inductor.virtualized import V
+from torch.nn import functional
+
+from tests.integration.cases import CONFIG, MAX_AUTOTUNE
+from tests.integration.forced import Answering, Forced
+from torch_diode.hardware import known
+from torch_diode.integration import registration
+from torch_diode.integration.epilogue import LAUNCH_US, Epilogue, epilogue_of, with_extra
+from torch_diode.integration.lowering import Dynamic, Input, lower
+from torch_diode.types.candidate import ATEN, Candidate
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.errors import DiodeError
+from torch_diode.types.ranking import Ranking
+
+H200 = known("nvidia-h200")
+M, N, K = 384, 512, 640
+BYTES = M * N * 2
+X, W, BIAS, FULL = Input((M, K)), Input((K, N)), Input((N,)), Input((M, N))
+WIDE, NEXT = Input((4, M // 4, K)), Input((N, 256))
+
+pytestmark = pytest.mark.usefixtures("h200")
+
+
+def found_in(
+    fn: Callable[..., Any], inputs: list[Input], config: dict[str, Any] | None = None
+) -> list[Epilogue | None]:
+    """What is found for each matmul of a function, ATen chosen for all."""
+    found: list[Epilogue | None] = []
+
+    def look(candidates: Candidates) -> Ranking:
+        found.append(epilogue_of(V.graph))
+        times = np.where(candidates.is_template(ATEN), 1.0, 1e6)
+        return Ranking.by_time(times, "looking")
+
+    with registration.using(Answering(look)):
+        lower(fn, inputs, config, generate=False)
+    assert registration.status().counters.fallbacks == {}
+    return found
+
+
+TAKEN: dict[str, tuple[Callable[..., Any], list[Input], str]] = {
+    "bias": (lambda x, w, b: torch.mm(x, w) + b, [X, W, BIAS], "add"),
+    "relu": (lambda x, w: torch.relu(torch.mm(x, w)), [X, W], "relu"),
+    "gelu": (lambda x, w: functional.gelu(torch.mm(x, w)), [X, W], "erf"),
+    "tanh gelu": (lambda x, w: functional.gelu(x @ w, approximate="tanh"), [X, W], "tanh"),
+    "silu times": (lambda x, w, z: functional.silu(torch.mm(x, w)) * z, [X, W, FULL], "mul"),
+    "residual": (lambda x, w, r: r + torch.mm(x, w), [X, W, FULL], "add"),
+    "cast": (lambda x, w: torch.mm(x, w).float(), [X, W], "convert_element_type"),
+    "addmm": (lambda x, w, b: torch.relu(torch.addmm(b, x, w)), [X, W, BIAS], "relu"),
+    "regrouped": (lambda x, w, b: functional.gelu(x @ w + b), [WIDE, W, BIAS], "erf"),
+    "before a matmul": (
+        lambda x, w, v: torch.mm(torch.tanh(torch.mm(x, w)), v),
+        [X, W, NEXT],
+        "tanh",
+    ),
+    "turned round for a matmul": (
+        lambda x, w, v: torch.mm(v, torch.tanh(torch.mm(x, w)).t()),
+        [X, W, Input((64, N))],
+        "tanh",
+    ),
+    "bmm": (
+        lambda x, w: torch.sigmoid(torch.bmm(x, w)),
+        [Input((4, 96, K)), Input((4, K, N))],
+        "sigmoid",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TAKEN)
+def test_pointwise_work_is_found_with_the_products_bytes(case: str) -> None:
+    fn, inputs, op = TAKEN[case]
+    first, *others = found_in(fn, inputs)
+    assert first is not None
+    assert first.product_bytes == BYTES
+    assert op in first.ops
+    assert not any(others)
+
+
+@pytest.mark.parametrize("case", TAKEN)
+def test_inductor_takes_along_what_is_found_and_only_with_a_template(case: str) -> None:
+    fn, inputs, _ = TAKEN[case]
+    with registration.using(Forced(CONFIG)):
+        fused = lower(fn, inputs).kernels
+    with registration.using(Forced(None)):
+        apart = lower(fn, inputs).kernels
+    assert not [name for name in fused if name.startswith("triton_poi")]
+    assert len([name for name in apart if name.startswith("triton_poi")]) == 1
+
+
+LEFT: dict[str, tuple[Callable[..., Any], list[Input]]] = {
+    "nothing": (torch.mm, [X, W]),
+    "a reduction": (lambda x, w: torch.mm(x, w).sum(-1), [X, W]),
+    "a reduction behind": (lambda x, w, r: torch.relu(torch.mm(x, w) + r).sum(-1), [X, W, FULL]),
+    "softmax": (lambda x, w: torch.softmax(torch.mm(x, w), -1), [X, W]),
+    "a norm of the sum": (
+        lambda x, w, r: functional.layer_norm(r + torch.mm(x, w), (N,)),
+        [X, W, FULL],
+    ),
+    "turned round": (lambda x, w, r: torch.mm(x, w).t() + r, [X, W, Input((N, M))]),
+    "a part": (lambda x, w: torch.relu(torch.mm(x, w)[:, :64]), [X, W]),
+    "copied out": (
+        lambda x, w: torch.mm(x, w).view(M, 8, 64).permute(1, 0, 2).contiguous(),
+        [X, W],
+    ),
+    "the product is an output": (
+        lambda x, w: (p := torch.mm(x, w), torch.relu(p)),
+        [X, W],
+    ),
+    "another reader": (
+        lambda x, w, v: ((p := torch.mm(x, w)).relu(), torch.mm(p, v)),
+        [X, W, NEXT],
+    ),
+    "two results": (
+        lambda x, w: ((p := torch.mm(x, w)).relu(), p.tanh()),
+        [X, W],
+    ),
+    "more elements": (lambda x, w, r: torch.mm(x, w) + r, [X, W, Input((4, M, N))]),
+    "random numbers": (lambda x, w: functional.dropout(torch.mm(x, w), 0.5), [X, W]),
+}
+
+
+@pytest.mark.parametrize("case", LEFT)
+def test_what_is_not_certain_to_be_taken_along_is_not_counted(case: str) -> None:
+    assert not any(found_in(*LEFT[case]))
+
+
+def test_nothing_is_counted_where_inductor_fuses_no_epilogues() -> None:
+    fn, inputs, _ = TAKEN["gelu"]
+    assert found_in(fn, inputs, {"epilogue_fusion": False}) == [None]
+
+
+def test_symbols_count_at_the_sizes_seen() -> None:
+    inputs = [Input((Dynamic("s0", M), K)), W]
+    (found,) = found_in(lambda x, w: torch.relu(torch.mm(x, w)), inputs)
+    assert found is not None
+    assert found.product_bytes == BYTES
+
+
+def gated(x: torch.Tensor, gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
+    return functional.silu(torch.mm(x, gate)) * torch.mm(x, up)
+
+
+def test_work_on_two_products_counts_for_the_later_one() -> None:
+    first, second = found_in(gated, [X, W, W])
+    assert first is None
+    assert second is not None
+    assert second.product_bytes == BYTES
+
+
+def test_work_on_two_products_does_not_count_again_where_the_first_is_a_template() -> None:
+    with registration.using(Forced(CONFIG)):
+        kernels = lower(gated, [X, W, W]).kernels
+    assert [bool(decision.epilogue) for decision in registration.explain()] == [False, False]
+    assert not [name for name in kernels if name.startswith("triton_poi")]
+
+
+def nearly_tied(candidates: Candidates) -> Ranking:
+    """ATen a little before one config, all others far behind."""
+    wanted = Candidate("triton::mm", CONFIG)
+    times = [10.0 if c == Candidate(ATEN) else 10.5 if c == wanted else 99.0 for c in candidates]
+    return Ranking.by_time(np.array(times), "nearly tied")
+
+
+def test_the_epilogue_decides_between_close_ones_and_is_explained() -> None:
+    fn, inputs, _ = TAKEN["gelu"]
+    with registration.using(Answering(nearly_tied)):
+        assert lower(fn, inputs).configs[0]["BLOCK_M"] == CONFIG.block_m
+        decision = registration.explain()[-1]
+        assert decision.winner.candidate == Candidate("triton::mm", CONFIG)
+        assert decision.runners_up[0].candidate == Candidate(ATEN)
+        aten_us = decision.runners_up[0].predicted_us
+        assert aten_us is not None
+        assert aten_us > 10.0 + LAUNCH_US
+        assert "erf" in decision.epilogue
+        assert "then" in str(registration.explain())
+        assert "mm" in lower(torch.mm, inputs).kernels
+
+
+def test_a_switch_turns_it_off() -> None:
+    fn, inputs, _ = TAKEN["gelu"]
+    with registration.using(Answering(nearly_tied), epilogues=False):
+        assert "mm" in lower(fn, inputs).kernels
+        assert registration.explain()[-1].epilogue == ""
+
+
+def test_max_autotune_still_has_aten_among_its_few(benchmarked: list[list[Any]]) -> None:
+    fn, inputs, _ = TAKEN["gelu"]
+    config = {**MAX_AUTOTUNE, "benchmark_epilogue_fusion": False}
+    with registration.using(Answering(nearly_tied), top=3):
+        lower(fn, inputs, config, generate=False)
+    assert len(benchmarked[0]) == 3
+    assert registration.explain()[-1].winner.candidate.template == "triton::mm"
+
+
+def test_a_fault_while_looking_costs_nothing_but_the_epilogue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(graph: Any) -> None:
+        raise DiodeError("no such graph")
+
+    monkeypatch.setattr("torch_diode.integration.epilogue.epilogue_of", broken)
+    fn, inputs, _ = TAKEN["gelu"]
+    with (
+        pytest.warns(UserWarning, match="no such graph"),
+        registration.using(Forced(CONFIG)),
+    ):
+        assert lower(fn, inputs).configs[0]["BLOCK_M"] == CONFIG.block_m
+
+
+def test_the_extra_time_grows_with_the_bytes_and_less_while_they_stay_in_the_l2() -> None:
+    small, fits, large = (Epilogue(("add",), size).extra_us(H200) for size in (0, 10**7, 10**9))
+    assert small == LAUNCH_US
+    assert fits == pytest.approx(LAUNCH_US + 0.5 * 2e7 / (H200.memory_gbps * 1e3))
+    assert large == pytest.approx(LAUNCH_US + 2e9 / (H200.memory_gbps * 1e3))
+
+
+SPACE = Candidates.of([Candidate(ATEN), Candidate("triton::mm", CONFIG)])
+
+
+def test_atens_share_of_doubt_shrinks_with_what_is_certain() -> None:
+    ranking = Ranking.by_time(np.array([4.0, 5.0]), "model", np.array([0.1, 0.1]))
+    counted = with_extra(ranking, SPACE, 4.0)
+    assert list(counted.order) == [1, 0]
+    assert list(counted.predicted_us) == [8.0, 5.0]
+    assert counted.sigma is not None
+    assert list(counted.sigma) == pytest.approx([0.05, 0.1])
+    assert list(ranking.predicted_us) == [4.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    "ranking",
+    [
+        Ranking(np.array([0, 1]), np.array([np.nan, np.nan]), "names no times"),
+        Ranking(np.array([0, 1]), np.array([5.0, 4.0]), "an order of its own"),
+        Ranking(np.array([1]), np.array([np.nan, 4.0]), "without ATen"),
+    ],
+)
+def test_an_order_that_is_not_by_time_stands(ranking: Ranking) -> None:
+    assert with_extra(ranking, SPACE, 4.0) is ranking

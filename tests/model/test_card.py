@@ -1,0 +1,69 @@
+"""A card says the same as the evaluation it is written from."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from torch_diode.model.card import write_card
+from torch_diode.model.scoring import judge
+
+from .test_checkpoint import METADATA
+
+
+@pytest.fixture
+def judged(table):
+    return judge(table, table.time_us * 1.1, noise=[1.01, 1.004, 1.002, 1.001, 1.0])
+
+
+def test_json_markdown_and_plots(judged, tmp_path):
+    files = write_card(tmp_path / "m.pt", METADATA, judged, "7 problems", ["something to know"])
+    assert [file.name for file in files] == [
+        "m.json",
+        "m.md",
+        "m-regret.svg",
+        "m-slices.svg",
+        "m-times.png",
+    ]
+    assert sum(file.stat().st_size for file in files[2:]) < 200_000
+    data = json.loads(files[0].read_text())
+    assert data["judged_on"] == "7 problems"
+    assert data["noise_floor"] == [1.01, 1.004, 1.002, 1.001, 1.0]
+    text = files[1].read_text()
+    assert "| noise alone |  | 1.0100 | 1.0040 |" in text
+    assert "- something to know" in text
+    for plot in files[2:]:
+        assert f"({plot.name})" in text
+    assert files[2].read_text().count("<svg") == 1
+    assert files[4].read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_same_evaluation_gives_the_same_bytes(judged, tmp_path):
+    first = write_card(tmp_path / "m.pt", METADATA, judged, "x")
+    before = [file.read_bytes() for file in first]
+    again = write_card(tmp_path / "m.pt", METADATA, judged, "x")
+    assert [file.read_bytes() for file in again] == before
+
+
+def test_without_matplotlib_the_card_says_what_is_missing(tmp_path):
+    """In a process whose imports cannot find it."""
+    program = """
+import sys
+sys.modules["matplotlib"] = sys.modules["matplotlib.figure"] = None
+from torch_diode.model import plots
+from torch_diode.types.errors import MissingPartError
+try:
+    plots.training_curves("curves.svg", [{"epoch": 1, "loss": 1.0, "list_loss": 1.0}])
+except MissingPartError as fault:
+    print(fault)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.strip() == (
+        "plots: got no matplotlib; expected it for plots; pip install 'torch-diode[report]'"
+    )
+    assert list(tmp_path.iterdir()) == []

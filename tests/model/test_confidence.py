@@ -1,0 +1,108 @@
+"""The error estimate: learnt from errors, freed of noise, the same in numpy and in torch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from torch_diode.model.calibration import benchmark_curve, decisions, reliability, single_curve
+from torch_diode.model.confidence import CONFIGS, VENDOR, errors_of, fit_doubt, row_doubts
+from torch_diode.model.inference import NumpyNetwork
+from torch_diode.model.networks import build_network
+from torch_diode.types.candidates import Candidates
+
+
+@pytest.fixture
+def network(table):
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    network = build_network("deep", {"hidden": 8, "layers": 1, "aten_hidden": 8})
+    network.problem_norm.fit(torch.from_numpy(table.problem))
+    both = np.concatenate([table.problem, table.vendor], axis=1)
+    network.aten.norm.fit(torch.from_numpy(both))
+    return network.eval()
+
+
+@pytest.fixture
+def wrong(table):
+    """Predictions that are off by a known amount: 3% for configs, 12% for ATen, and all of a
+    problem together by more than either."""
+    rng = np.random.default_rng(0)
+    common = rng.normal(0, 0.2, len(table.problem))[table.group]
+    own = rng.standard_normal(len(table.group)) * np.where(table.is_aten, 0.12, 0.03)
+    return (table.target + common + own).astype(np.float32)
+
+
+def exact(table):
+    return replace(table, noise=np.zeros_like(table.noise))
+
+
+def test_what_a_problems_predictions_have_in_common_is_no_error(table, wrong):
+    found = errors_of(exact(table), wrong)
+    for kind, size in ((CONFIGS, 0.03), (VENDOR, 0.12)):
+        error = found.error[found.kind == kind]
+        assert np.sqrt(np.square(error).mean()) == pytest.approx(size, rel=0.25)
+
+
+def test_the_doubt_is_the_size_of_the_errors(table, wrong, network):
+    fit_doubt(network, exact(table), wrong)
+    sigma = row_doubts(network, table)
+    assert np.median(sigma[table.is_config]) == pytest.approx(0.03, rel=0.3)
+    assert np.median(sigma[table.is_aten]) == pytest.approx(0.12, rel=0.3)
+
+
+def test_noise_is_not_taken_for_error(table, wrong, network):
+    noise = np.full(len(table.group), 0.03, np.float32)
+    fit_doubt(network, replace(table, noise=noise), wrong)
+    assert np.median(row_doubts(network, table)[table.is_config]) < 0.02
+
+
+def test_numpy_doubts_as_torch_does(dataset, table, wrong, network, hardware):
+    fit_doubt(network, exact(table), wrong)
+    expected = row_doubts(network, table)
+    weights = {name: value.numpy() for name, value in network.state_dict().items()}
+    ours = NumpyNetwork("deep", weights)
+    for number in range(0, len(table.problem), 31):
+        rows = np.flatnonzero(table.group == number)
+        candidates = Candidates.of(dataset[int(row)].candidate for row in table.rows[rows])
+        problem = dataset.problem(int(table.rows[rows[0]]))
+        sigma = ours.predict(problem, candidates, hardware)[1]
+        assert np.allclose(sigma, expected[rows], rtol=1e-3)
+
+
+@pytest.fixture
+def found(table):
+    """Times that differ from what was predicted by errors of known size."""
+    rng = np.random.default_rng(0)
+    sigma = np.where(table.is_aten, 0.12, 0.03).astype(np.float32)
+    times = table.time_us * np.exp(sigma * rng.standard_normal(len(sigma)))
+    return list(decisions(replace(exact(table), time_us=times), table.target, sigma))
+
+
+def test_predicted_regret_is_measured_regret_where_the_errors_are_known(found):
+    rows = reliability(found, bins=2)
+    assert sum(row["problems"] for row in rows) == len(found)
+    for row in rows:
+        assert row["measured"] - 1 == pytest.approx(row["predicted"] - 1, rel=0.3)
+
+
+def test_stopping_by_expected_regret_beats_a_fixed_number(found):
+    rows = benchmark_curve(found)
+    fixed = {row["k"]: row["regret"] for row in rows if "k" in row}
+    assert sorted(fixed.values(), reverse=True) == list(fixed.values())
+    chosen = [(row["benchmarked"], row["regret"]) for row in rows if "tolerance" in row]
+    assert chosen == sorted(chosen, key=lambda pair: (pair[0], -pair[1]))
+    between = [pair for pair in chosen if 2.5 < pair[0] < 9]
+    numbers, regrets = list(fixed), list(fixed.values())
+    assert between
+    assert all(regret <= np.interp(count, numbers, regrets) for count, regret in between)
+
+
+def test_asking_for_more_certainty_makes_fewer_choices_worse_than_aten(found):
+    rows = single_curve(found)
+    slower = [row["slower_than_aten"] for row in rows]
+    assert slower[-1] <= slower[0]
+    assert min(row["regret"] for row in rows) == pytest.approx(rows[1]["regret"], abs=2e-3)

@@ -1,0 +1,81 @@
+"""Who is asked about a problem on the command line, and on behalf of which chip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch_diode.hardware import detect, known, known_names, normalise
+from torch_diode.heuristics import AnalyticalHeuristic
+from torch_diode.heuristics.base import Heuristic
+from torch_diode.heuristics.model import ModelHeuristic
+from torch_diode.integration import defaults, settings
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.errors import EmptySelectionError, MissingPartError
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+from torch_diode.types.ranking import Ranking
+
+
+def chip_named(name: str | None, device: str | None = None) -> Hardware:
+    """The chip to answer for: the one named, or this machine's GPU."""
+    if name is not None:
+        here = detect(device) if normalise(name) not in known_names() else None
+        return here if here is not None and here.name == normalise(name) else known(name)
+    found = detect(device)
+    if found.kind == "cpu":
+        raise MissingPartError(
+            "hardware: got a machine without a GPU; expected one, or the name of a chip to answer "
+            "for, which need not be here; give --hardware nvidia-h200"
+        )
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A heuristic, and the analytical one behind it for what it does not know."""
+
+    chip: Hardware
+    first: Heuristic
+    last: Heuristic
+
+    def rank(self, problem: MMShape, candidates: Candidates) -> tuple[Ranking, str]:
+        """A ranking, and why the first one did not give it (nothing where it did)."""
+        ranking = self.first.rank(problem, candidates, self.chip)
+        if ranking is not None:
+            return ranking, ""
+        why = self.first.why_abstained(problem, candidates, self.chip)
+        ranking = self.last.rank(problem, candidates, self.chip)
+        if ranking is None:
+            raise EmptySelectionError(f"{problem}: {why}")
+        return ranking, why
+
+
+def whom_to_ask(chip: Hardware, model: str | None = None) -> tuple[Asked, str]:
+    """The model named, or the one set in the environment, or the one for the chip; where there
+    is none, the analytical heuristic, and a sentence that says so."""
+    last = AnalyticalHeuristic()
+    first = _first(chip, model)
+    if first is None:
+        return (
+            Asked(chip, last, last),
+            f"{chip.name}: no model for it; the analytical heuristic answers",
+        )
+    return Asked(chip, first, last), ""
+
+
+def _first(chip: Hardware, model: str | None) -> Heuristic | None:
+    from torch_diode.model.checkpoint import load_model
+    from torch_diode.model.registry import load_registered
+
+    if model is not None:
+        loaded = load_model(model)
+        loaded.require(chip)
+        return ModelHeuristic(loaded, f"model {model}")
+    set_by_user = settings.from_environment()
+    if set_by_user.model or set_by_user.table:
+        return defaults.default_heuristic(chip, set_by_user)
+    try:
+        found = load_registered("matmul", chip)
+    except EmptySelectionError:
+        return None
+    return ModelHeuristic(found, f"model {found.metadata.hardware}")

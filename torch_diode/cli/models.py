@@ -1,0 +1,82 @@
+"""`torch-diode models`: the models there are, and their cards."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from torch_diode.cli.output import print_json, print_table, say
+from torch_diode.files.faults import naming
+from torch_diode.hardware import normalise
+from torch_diode.model.registry import PATH_VARIABLE, ModelRegistry
+from torch_diode.types.errors import EmptySelectionError, FileFaultError
+
+
+def models(
+    hardware: Annotated[str | None, typer.Option(help="Only this hardware's.")] = None,
+    card: Annotated[
+        str | None, typer.Option(help="Show the card of the model of this name.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """List the models, those in the folders of TORCH_DIODE_MODEL_PATH first, or show a card.
+
+    Example: torch-diode models --card matmul
+
+    \b
+    $ torch-diode models
+    heuristic   hardware      name      kB   kind       @1       @3       @5   torch    triton
+    matmul      nvidia-h200   matmul   906   deep   1.0217   1.0058   1.0030   2.11.0   3.6.0
+    """
+    registry = ModelRegistry()
+    entries = registry.manifest()["models"]
+    if hardware is not None:
+        entries = [entry for entry in entries if entry["hardware"] == normalise(hardware)]
+    if card is not None:
+        entries = [entry for entry in entries if entry["name"] == card]
+    if not entries:
+        wanted = " ".join(text for text in (card, hardware and f"for {hardware}") if text)
+        raise EmptySelectionError(
+            f"models: got no model {wanted}".rstrip()
+            + f"; expected one in {', '.join(map(str, registry.folders))}; train one, or name its "
+            f"folder in {PATH_VARIABLE}"
+        )
+    if as_json:
+        print_json({"version": 1, "models": entries})
+    elif card is not None:
+        for entry in entries:
+            _show_card(registry, entry)
+    else:
+        names = ("heuristic", "hardware", "name", "kB", "kind", "@1", "@3", "@5", "torch", "triton")
+        print_table(names, map(_row, entries), right="lllrlrrrll")
+        for entry in entries:
+            say(entry["path"])
+
+
+def _row(entry: dict[str, Any]) -> tuple[Any, ...]:
+    data = entry["card"] or {}
+    scores = data.get("held_out", {}).get("model", {}).get("all", [])
+    means: list[str | None] = [f"{score['geomean']:.4f}" for score in scores[:3]] or [None] * 3
+    releases = (", ".join(data.get(name, ())) or None for name in ("torch", "triton"))
+    return (
+        *(entry[name] for name in ("heuristic", "hardware", "name")),
+        round(entry["bytes"] / 1e3),
+        data.get("kind"),
+        *means,
+        *releases,
+    )
+
+
+def _show_card(registry: ModelRegistry, entry: dict[str, Any]) -> None:
+    pointer = next(p for p in registry.pointers() if str(p.path) == entry["path"])
+    path = pointer.path.with_suffix(".md")
+    if not path.is_file():
+        if entry["card"] is None:
+            raise FileFaultError(
+                f"{pointer.path}: got no card beside it; write one with validate-model --write-card"
+            )
+        print_json(entry["card"])
+        return
+    with naming(path):
+        say(path.read_text(encoding="utf-8"))

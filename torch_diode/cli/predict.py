@@ -1,0 +1,94 @@
+"""`torch-diode predict`: what would run, and how fast; needs no GPU."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from torch_diode.cli.output import print_json, print_table, say
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.problem import MMShape
+
+HardwareName = Annotated[
+    str | None, typer.Option(help="Chip to answer for; it need not be here. This machine's if not.")
+]
+ModelFile = Annotated[
+    str | None, typer.Option(help="Model file to ask; the one for the hardware if not.")
+]
+
+
+def predict(
+    context: typer.Context,
+    m: Annotated[int, typer.Option("--m", help="Rows of A.")],
+    n: Annotated[int, typer.Option("--n", help="Columns of B.")],
+    k: Annotated[int, typer.Option("--k", help="Columns of A.")],
+    op: Annotated[str, typer.Option(help="mm, addmm, bmm or baddbmm.")] = "mm",
+    b: Annotated[int, typer.Option("--b", help="Batch, for bmm and baddbmm.")] = 1,
+    dtype: Annotated[str, typer.Option(help="bfloat16, float16 or float32.")] = "bfloat16",
+    layout: Annotated[
+        str, typer.Option(help="nn, nt, tn or tt: t for an operand that lies transposed.")
+    ] = "nn",
+    tf32: Annotated[bool, typer.Option("--tf32", help="float32 products in TF32.")] = False,
+    bias: Annotated[str, typer.Option(help="vector or matrix, for addmm and baddbmm.")] = "",
+    hardware: HardwareName = None,
+    model: ModelFile = None,
+    top: Annotated[int, typer.Option(help="Candidates to show.", min=1)] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Show the best candidates of a problem with their predicted times.
+
+    Example: torch-diode predict --m 512 --n 4096 --k 4096 --layout nt --hardware nvidia-h200
+
+    \b
+    mm:512x4096x4096:bfloat16:nt on nvidia-h200, 2,106 candidates, by model nvidia-h200
+        candidate                           µs    ±   TFLOP/s   of ATen
+    1   aten                             29.60   6%     580.4     1.00x
+    2   triton::mm 128x128x64 g8 s5 w8   32.99   3%     520.7     1.11x
+    ...
+    """
+    if layout not in ("nn", "nt", "tn", "tt"):
+        raise InvalidValueError(f"layout: got {layout!r:.20}; expected nn, nt, tn or tt")
+    problem = MMShape(
+        op, m, n, k, B=b, dtype=dtype, tf32=tf32, bias=bias,
+        transpose_a=layout[0] == "t", transpose_b=layout[1] == "t",
+    )  # fmt: skip
+    from torch_diode.candidates import candidate_space
+    from torch_diode.cli.asking import chip_named, whom_to_ask
+    from torch_diode.types.candidate import ATEN
+
+    chip = chip_named(hardware, context.obj.device)
+    asked, note = whom_to_ask(chip, model)
+    space = candidate_space(problem, chip)
+    ranking, why = asked.rank(problem, space)
+    found = ranking.predictions(space, top)
+    times = ranking.predicted_us[space.is_template(ATEN)]
+    aten = float(times[0]) if len(times) else None
+    notes = [text for text in (note, why and f"{why}; the analytical heuristic answers") if text]
+    if as_json:
+        print_json(
+            {
+                "problem": problem.to_dict(),
+                "hardware": chip.name,
+                "candidates": len(space),
+                "source": ranking.source,
+                "aten_us": aten,
+                "notes": notes,
+                "ranked": [
+                    {**p.candidate.to_dict(), "predicted_us": p.predicted_us, "sigma": p.sigma}
+                    for p in found
+                ],
+            }
+        )
+        return
+    say(f"{problem} on {chip.name}, {len(space):,} candidates, by {ranking.source}")
+    rows: list[tuple[Any, ...]] = []
+    for place, p in enumerate(found, 1):
+        error = "-" if p.sigma is None else f"{p.sigma:.0%}"
+        rate = problem.flops / p.predicted_us / 1e6
+        ratio = f"{p.predicted_us / aten:.2f}x" if aten else "-"
+        rows.append((place, str(p.candidate), p.predicted_us, error, f"{rate:,.1f}", ratio))
+    names = ("", "candidate", "µs", "±", "TFLOP/s", "of ATen")
+    print_table(names, rows, right="rlrrrr")
+    for text in notes:
+        say(f"Note: {text}.")

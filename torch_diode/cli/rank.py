@@ -1,0 +1,117 @@
+"""`torch-diode rank`: many problems at once, a line of JSON each."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from torch_diode.cli.predict import HardwareName, ModelFile
+from torch_diode.files.atomic import replacing
+from torch_diode.files.faults import naming
+from torch_diode.files.json_form import loads
+from torch_diode.types.candidate import Candidate
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.errors import (
+    DiodeError,
+    EmptySelectionError,
+    FileFaultError,
+    InvalidValueError,
+)
+from torch_diode.types.problem import MMShape
+
+if TYPE_CHECKING:
+    from torch_diode.cli.asking import Asked
+
+_DIGITS = 4
+
+
+def rank(
+    context: typer.Context,
+    input_file: Annotated[
+        Path, typer.Option("--input", "-i", help="Problems, one JSON object a line.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Rankings, in the same order.")],
+    hardware: HardwareName = None,
+    model: ModelFile = None,
+    top: Annotated[
+        int, typer.Option(help="Candidates to write for a problem that names none.", min=1)
+    ] = 10,
+) -> None:
+    """Rank the candidates of each problem in a file; a bad line stops it, and nothing is written.
+
+    Example: torch-diode rank --input problems.jsonl --output ranked.jsonl --hardware nvidia-h200
+
+    \b
+    $ cat problems.jsonl
+    {"op":"mm","M":512,"N":4096,"K":4096,"dtype":"bfloat16","transpose_b":true,
+     "candidates":[{"template":"aten"},{"template":"triton::mm","block_m":64,"block_n":128,
+     "block_k":64,"group_m":8,"num_stages":4,"num_warps":4}]}        (all on one line)
+    $ cat ranked.jsonl
+    {"order":[0,1],"predicted_us":[29.5989,38.2691]}
+    """
+    from torch_diode.cli.asking import chip_named, whom_to_ask
+
+    with naming(input_file), input_file.open("rb"):
+        pass  # a wrong path shows before a model is loaded
+    asked, note = whom_to_ask(chip_named(hardware, context.obj.device), model)
+    reasons: Counter[str] = Counter()
+    count = 0
+    with replacing(output) as temporary, temporary.open("w", encoding="utf-8") as written:
+        for answer in _answers(input_file, asked, top, reasons):
+            written.write(json.dumps(answer, separators=(",", ":")) + "\n")
+            count += 1
+        if not count:
+            raise EmptySelectionError(f"{input_file}: got no problem; expected one a line")
+    for text in [note, *(_told(why, number) for why, number in reasons.items())]:
+        if text:
+            sys.stderr.write(f"torch-diode: {text}\n")
+    sys.stdout.write(f"{output}: {count:,} problems ranked\n")
+
+
+def _told(why: str, count: int) -> str:
+    return f"{count:,} problems by the analytical heuristic: {why}"
+
+
+def _answers(path: Path, asked: Asked, top: int, reasons: Counter[str]) -> Iterator[dict[str, Any]]:
+    with naming(path), path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                answer, why = answer_for(loads(line), asked, top)
+            except DiodeError as fault:
+                raise FileFaultError(f"{path}: line {number}: {fault}") from None
+            if why:
+                reasons[why] += 1
+            yield answer
+
+
+def answer_for(data: Any, asked: Asked, top: int) -> tuple[dict[str, Any], str]:
+    """One line's answer, and why it is not the model's where it is not."""
+    from torch_diode.candidates import candidate_space
+
+    if not isinstance(data, dict):
+        raise InvalidValueError(f"got {type(data).__name__}; expected an object")
+    given = data.pop("candidates", None)
+    problem = MMShape.from_dict(data)
+    if given is None:
+        space = candidate_space(problem, asked.chip)
+        ranking, why = asked.rank(problem, space)
+        best = ranking.predictions(space, top)
+        ranked = [{**p.candidate.to_dict(), "predicted_us": _short(p.predicted_us)} for p in best]
+        return {"ranked": ranked}, why
+    if not isinstance(given, list) or not given:
+        raise InvalidValueError("candidates: got no list of any; expected one, or leave it out")
+    ranking, why = asked.rank(problem, Candidates.of(map(Candidate.from_dict, given)))
+    times = [_short(time) for time in ranking.predicted_us.tolist()]
+    return {"order": ranking.order.tolist(), "predicted_us": times}, why
+
+
+def _short(time: float) -> float:
+    return round(time, _DIGITS)

@@ -1,0 +1,126 @@
+"""The timings a model is trained on or held against: read, of one chip, and measured in one way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from torch_diode.cli.output import say
+from torch_diode.files.datasets import FORMS, read_dataset, shards
+from torch_diode.files.header import check_header
+from torch_diode.files.json_form import read_json
+from torch_diode.hardware import detect, known, known_names, normalise
+from torch_diode.types import checks
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import (
+    DiodeError,
+    EmptySelectionError,
+    HardwareMismatchError,
+    InvalidValueError,
+)
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import OPS
+
+_METHODS = ("sweep", "feedback")
+"""Which way of measuring is kept where a problem was measured in both: times of autotuning
+have the launch in them and cannot be compared with clean ones."""
+
+
+def read_timings(
+    path: Path, forms: Sequence[str] | None, hardware: str | None, ops: Sequence[str]
+) -> Dataset:
+    """The timings of one chip and of these operations, in a file or a directory; never none."""
+    return choose(path, read_all(path, forms), hardware, ops)
+
+
+def choose(path: Path, dataset: Dataset, hardware: str | None, ops: Sequence[str]) -> Dataset:
+    """The part of what was read from a path that is of one chip and of these operations."""
+    for op in ops:
+        checks.one_of("operations", "op-name", op, OPS)
+    wanted: dict[str, str | Sequence[str]] = {}
+    if hardware:
+        wanted["hardware"] = normalise(hardware)
+    if ops:
+        wanted["op"] = ops
+    chosen = dataset.filter(**wanted) if wanted else dataset
+    if not len(chosen):
+        raise EmptySelectionError(_nothing(path, dataset, wanted))
+    names = chosen.texts("hardware")
+    if len(names) > 1:
+        raise HardwareMismatchError(
+            f"{path}: got timings of {', '.join(names)}; expected one chip's; "
+            "choose with --hardware-name"
+        )
+    return _one_method(chosen)
+
+
+def _nothing(path: Path, dataset: Dataset, wanted: Mapping[str, str | Sequence[str]]) -> str:
+    if not len(dataset):
+        return f"{path}: got no timings; expected some; collect first"
+    texts = [v if isinstance(v, str) else " or ".join(v) for v in wanted.values()]
+    ops, hardware = (", ".join(dataset.texts(name)) for name in ("op", "hardware"))
+    return f"{path}: got no timings of {' and '.join(texts)}; it has {ops} of {hardware}"
+
+
+def chip_of(dataset: Dataset, device: str | None = None) -> Hardware:
+    """The chip a dataset was measured on, with its properties."""
+    (name,) = dataset.texts("hardware")
+    if name in known_names():
+        return known(name)
+    here = detect(device)
+    if here.name == name:
+        return here
+    raise HardwareMismatchError(
+        f"hardware: got timings of {name}, whose properties are not known here; expected one of "
+        f"{', '.join(known_names())}; run this on a machine that has the chip"
+    )
+
+
+def read_all(path: Path, forms: Sequence[str] | None = None) -> Dataset:
+    """All timings in a file, or in a directory's datasets."""
+    for form in forms or ():
+        checks.one_of("train", "file-extensions", form.lstrip(".").lower(), FORMS)
+    if not path.is_dir():
+        return read_dataset(path)
+    files = shards(path, forms or FORMS)
+    kept = [file for file in files if file.suffix.lower() != ".json" or _is_dataset(file)]
+    for file in sorted(set(files) - set(kept)):
+        say(f"{file}: passed over, it is no dataset")
+    if not kept:
+        raise EmptySelectionError(f"{path}: got no dataset among its JSON files; expected one")
+    return Dataset.merge([read_dataset(file) for file in kept], "last")
+
+
+def _is_dataset(file: Path) -> bool:
+    """Whether a JSON file is a dataset, or something else of ours that may lie beside one: a
+    model's card, a table, a solution, an analysis."""
+    try:
+        data = read_json(file)
+    except DiodeError:
+        return True  # damaged: reading it says how
+    if isinstance(data, dict) and "format" not in data:
+        return "hardware" in data and isinstance(data["hardware"], dict)
+    try:
+        check_header(data, "dataset", 1 << 30)
+    except InvalidValueError:
+        return False
+    return True
+
+
+def _one_method(dataset: Dataset) -> Dataset:
+    """For each problem the timings of its best way of measuring alone."""
+    codes, names = dataset.codes("method")
+    if len(dataset.texts("method")) < 2:
+        return dataset
+    order = [*_METHODS, *sorted(set(names) - set(_METHODS))]
+    worth = np.array([order.index(name) for name in names])[codes]
+    best = np.full(len(dataset.problems), len(order))
+    np.minimum.at(best, dataset.problems.ids, worth)
+    keep = worth == best[dataset.problems.ids]
+    left = len(keep) - int(np.count_nonzero(keep))
+    if not left:
+        return dataset
+    say(f"{left:,} timings left out: their problems were also measured by {order[0]}")
+    return dataset.take(keep)

@@ -1,0 +1,320 @@
+"""A training run as the commands make it: data in, model, card and curves out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import typer
+
+from torch_diode.cli.baselines import baselines
+from torch_diode.cli.output import say
+from torch_diode.cli.progress import TrainingProgress
+from torch_diode.cli.rehearsal import joined, rehearsal
+from torch_diode.cli.score_tables import print_errors, print_regret, print_slices, say_notes
+from torch_diode.cli.timings import chip_of, read_timings
+from torch_diode.cli.train_options import Learning
+from torch_diode.files.faults import naming
+from torch_diode.model import plots
+from torch_diode.model.card import write_card
+from torch_diode.model.checkpoint import check_suffix, load_weights, network_of, save_model
+from torch_diode.model.feature_table import FeatureTable, feature_table
+from torch_diode.model.metadata import ModelMetadata
+from torch_diode.model.problem_arrays import Floats
+from torch_diode.model.provenance import dataset_noise_floor, describe
+from torch_diode.model.registry import ModelRegistry, shipped_folders
+from torch_diode.model.scoring import judge, predict_times
+from torch_diode.model.training import (
+    Parts,
+    Trained,
+    TrainingOptions,
+    split_table,
+    train,
+    write_history,
+)
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import (
+    EmptySelectionError,
+    InvalidValueError,
+    MissingPartError,
+)
+from torch_diode.types.hardware import Hardware
+
+SHIPPED = "shipped"
+_LEAST_STEPS = 8
+_GENTLY: dict[str, Any] = {
+    "epochs": 12,
+    "learning_rate": 5e-4,
+    "aten_epochs": 20,
+    "aten_rate": 3e-4,
+    "evaluate_every": 1,
+}
+"""What differs when a trained model is trained further: it has much to lose."""
+_REHEARSED, _REHEARSED_SHARE = (400, 3000), 3
+"""Drawn problems beside the user's: least, most, and how many for each of the user's."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where the timings are, and which of them."""
+
+    path: Path
+    forms: Sequence[str] | None = None
+    hardware: str | None = None
+    ops: tuple[str, ...] = ()
+
+    def read(self) -> Dataset:
+        """The timings asked for."""
+        return read_timings(self.path, self.forms, self.hardware, self.ops)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """The trained model a run starts from."""
+
+    metadata: ModelMetadata
+    weights: dict[str, Floats]
+    name: str
+
+
+def chosen_options(
+    learning: Learning, start: Start | None, seed: int, device: str | None
+) -> TrainingOptions:
+    """The options of a run: those given, and for the rest what suits the start."""
+    base: dict[str, Any] = {"kind": learning.model_type or "deep", "shape": learning.shape}
+    if start is not None:
+        _check_same_network(start.metadata, learning.model_type, learning.shape)
+        base = {"kind": start.metadata.kind, "shape": dict(start.metadata.shape), **_GENTLY}
+    return TrainingOptions(**{**base, **learning.rest}, seed=seed, device=_device(device))
+
+
+def _check_same_network(metadata: ModelMetadata, kind: str | None, shape: dict[str, int]) -> None:
+    own = {"model-type": metadata.kind, **metadata.shape}
+    asked = {**({"model-type": kind} if kind else {}), **shape}
+    for name, value in asked.items():
+        if own.get(name) != value:
+            raise InvalidValueError(
+                f"train: got {name} {value} with a model to start from that has {own.get(name)}; "
+                "expected the same; leave the option out"
+            )
+
+
+def _device(name: str | None) -> str:
+    try:
+        device = torch.device(name or "cpu")
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as fault:
+        reason = (str(fault).splitlines() or [""])[0]
+        raise MissingPartError(
+            f"device: got {name!r:.40}; expected one that is here, such as cpu ({reason:.100})"
+        ) from None
+    return str(device)
+
+
+@dataclass
+class Training:
+    """One run of the command. Faults in what was asked for show before anything is computed."""
+
+    data: Data
+    model: Path
+    learning: Learning
+    seed: int = 0
+    device: str | None = None
+
+    def run(self) -> None:
+        """Train, score on held-out problems, write."""
+        check_suffix(self.model)
+        named = self.learning.init_from
+        start = None if named in (None, SHIPPED) else self._start(None)
+        chosen_options(self.learning, start, self.seed, self.device)
+        dataset = self.data.read()
+        hardware = chip_of(dataset, self.device)
+        if named == SHIPPED:
+            start = self._start(hardware)
+        options = chosen_options(self.learning, start, self.seed, self.device)
+        say(f"{len(dataset):,} timings of {len(dataset.problems):,} problems on {hardware.name}")
+        table = feature_table(dataset, hardware)
+        parts = split_table(table, options)
+        say(_told(parts))
+        options = _for_few(options, parts, self.learning)
+        begun = time.monotonic()
+        trained = self._train(_rehearsing(parts, start, hardware, options), options, start)
+        say(f"Trained in {time.monotonic() - begun:,.0f} s")
+        self._finish(trained, parts, dataset, hardware, start)
+
+    @property
+    def state(self) -> Path:
+        """Where a run that is killed is continued from."""
+        return self.model.with_name(f"{self.model.name}.state")
+
+    def _start(self, hardware: Hardware | None) -> Start:
+        if hardware is None:
+            path = Path(str(self.learning.init_from))
+        else:
+            pointer = ModelRegistry(shipped_folders()).find("matmul", hardware)
+            if pointer is None:
+                raise EmptySelectionError(
+                    f"train: got --init-from shipped, and no model for {hardware.name} is; "
+                    "expected a chip that has one; name a model file, or train from nothing"
+                )
+            path = pointer.path
+        return Start(*load_weights(path), str(path))
+
+    def _train(self, parts: Parts, options: TrainingOptions, start: Start | None) -> Trained:
+        if self.state.exists():
+            say(f"{self.state}: going on from it")
+        with naming(self.model.parent):
+            self.model.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with TrainingProgress(options.epochs) as progress:
+                weights = start.weights if start else None
+                return train(parts, options, progress.tell, self.state, weights)
+        except KeyboardInterrupt:
+            if self.state.exists():
+                say(f"{self.state}: kept; the same command continues")
+            raise
+
+    def _finish(
+        self,
+        trained: Trained,
+        parts: Parts,
+        dataset: Dataset,
+        hardware: Hardware,
+        start: Start | None,
+    ) -> None:
+        part, judged_on = judged_part(parts)
+        network = trained.network.to("cpu")
+        others = baselines(part, dataset, hardware)
+        noise = dataset_noise_floor(part, dataset)
+        judged = judge(part, predict_times(network, part), others.regrets, noise)
+        found = judged.evaluation
+        print_regret(found)
+        print_slices(found)
+        print_errors(found)
+        notes = [*others.notes, *_before(trained)]
+        say(f"Scores are of {judged_on}.")
+        say_notes(notes)
+        self._write_curves(trained)
+        worse = [name for name in found.worse if _matters(name)]
+        if worse and len(judged.problems):
+            told = f"ATen alone is better in {', '.join(worse)}"
+            if self.learning.must_beat_aten:
+                say(f"{self.model}: not written, {told}")
+                raise typer.Exit(1)
+            say(f"Warning: {told}.")
+        metadata = describe(trained, parts.train, dataset, hardware, found)
+        if start is not None:
+            metadata = _continued(metadata, start)
+        save_model(self.model, network.state_dict(), metadata)
+        files = write_card(self.model, metadata, judged, judged_on, notes)
+        self.state.unlink(missing_ok=True)
+        size = self.model.stat().st_size / 1e3
+        say(f"{self.model}: {size:,.0f} kB; card in {' and '.join(f.name for f in files[:2])}")
+
+    def _write_curves(self, trained: Trained) -> None:
+        folder = self.learning.log_dir
+        if folder is None:
+            return
+        with naming(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        csv = folder / f"{self.model.stem}-history.csv"
+        write_history(csv, trained.history)
+        try:
+            plots.training_curves(csv.with_name(f"{self.model.stem}-curves.svg"), trained.history)
+        except MissingPartError as fault:
+            say(f"{csv}: the curves as numbers; {fault}")
+            return
+        say(f"{csv}: the curves, and {self.model.stem}-curves.svg beside it")
+
+
+def judged_part(parts: Parts) -> tuple[FeatureTable, str]:
+    """The problems to score on, and how to call them."""
+    count = _choices(parts.test)
+    if count:
+        return parts.test, f"{count:,} problems held out of training"
+    count = _choices(parts.validation)
+    return parts.validation, (
+        f"the {count:,} problems training stopped by: too few to hold out others, so the scores "
+        "flatter it; collect a validation set"
+    )
+
+
+def _rehearsing(
+    parts: Parts, start: Start | None, hardware: Hardware, options: TrainingOptions
+) -> Parts:
+    """With a model to start from, the training part and what the model itself says of others."""
+    if start is None:
+        return parts
+    say(f"Starting from {start.name}, trained on {start.metadata.hardware}")
+    if start.metadata.hardware != hardware.name:
+        return parts
+    low, high = _REHEARSED
+    count = min(max(_REHEARSED_SHARE * len(np.unique(parts.train.group)), low), high)
+    network = network_of(start.metadata, start.weights)
+    drawn = rehearsal(network, start.metadata, hardware, count, options.seed)
+    return replace(parts, train=joined(parts.train, drawn))
+
+
+def _for_few(options: TrainingOptions, parts: Parts, learning: Learning) -> TrainingOptions:
+    """With few problems, smaller batches, so that there are steps to learn by; and no stopping
+    early, since a handful of validation problems cannot say when."""
+    count = len(np.unique(parts.train.group))
+    most = max(count // _LEAST_STEPS, 1)
+    if options.batch_problems > most:
+        say(f"Batches of {most:,}: more would leave fewer than {_LEAST_STEPS} steps an epoch")
+        options = replace(options, batch_problems=most)
+    if not len(parts.test.group) and learning.patience is None:
+        options = replace(options, patience=options.epochs)
+    return options
+
+
+def _choices(table: FeatureTable) -> int:
+    """How many problems have more than one candidate."""
+    return int(np.count_nonzero(np.bincount(table.group, minlength=1) > 1))
+
+
+def _told(parts: Parts) -> str:
+    counts = [len(np.unique(p.group)) for p in (parts.train, parts.validation, parts.test)]
+    return "{:,} problems to train on, {:,} to stop by, {:,} held out".format(*counts)
+
+
+def _before(trained: Trained) -> list[str]:
+    """How good the model was that a run started from."""
+    first = next((row for row in trained.history if row["epoch"] == 0), None)
+    if first is None:
+        return []
+    best = min(row["regret@1"] for row in trained.history if "regret@1" in row)
+    return [
+        f"on the problems training stopped by, regret@1 was {first['regret@1']:.4f} before and "
+        f"is {best:.4f} now"
+    ]
+
+
+def _matters(slice_name: str) -> bool:
+    return slice_name.startswith(("all", "op=", "precision=")) and "," not in slice_name
+
+
+def _continued(metadata: ModelMetadata, start: Start) -> ModelMetadata:
+    """A model trained further keeps what it knew, where it is of the same chip."""
+    before = start.metadata
+    options = {**metadata.options, "init_from": before.dataset_digest}
+    if before.hardware != metadata.hardware:
+        return replace(metadata, options=options)
+    ranges = {
+        name: [min(ends[0], metadata.ranges[name][0]), max(ends[1], metadata.ranges[name][1])]
+        for name, ends in before.ranges.items()
+        if name in metadata.ranges
+    }
+    return replace(
+        metadata,
+        covers=list(dict.fromkeys([*before.covers, *metadata.covers])),
+        ranges=ranges,
+        torch=sorted({*before.torch, *metadata.torch}),
+        triton=sorted({*before.triton, *metadata.triton}),
+        options=options,
+    )

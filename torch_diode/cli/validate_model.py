@@ -1,0 +1,96 @@
+"""`torch-diode validate-model`: how good a model is on a dataset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from torch_diode.cli.output import print_json, say
+
+if TYPE_CHECKING:
+    from torch_diode.cli.validation import Validation
+
+Model = Annotated[str, typer.Option(help="Model file, or `shipped` for the one that comes along.")]
+DatasetPath = Annotated[Path, typer.Option(help="Dataset file or directory of shards.")]
+BatchSize = Annotated[int, typer.Option(help="Problems predicted at once.", min=1)]
+HardwareName = Annotated[str | None, typer.Option(help="Only this hardware's timings.")]
+OpName = Annotated[list[str] | None, typer.Option(help="Only this operation; may be given again.")]
+Score = Annotated[str, typer.Option(help="Problems to score: auto, held-out (of training) or all.")]
+
+
+def validate_model(
+    dataset: DatasetPath,
+    model: Model = "shipped",
+    batch_size: BatchSize = 256,
+    top_n_worst: Annotated[int, typer.Option(help="Worst cases to list.", min=0)] = 10,
+    hardware_name: HardwareName = None,
+    op_name: OpName = None,
+    score: Score = "auto",
+    write_card: Annotated[
+        bool, typer.Option("--write-card", help="Write the card and its plots beside the model.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Score a model: regret@k with baselines and noise, slices, error of times, worst cases.
+
+    On the data it was trained on, a model is scored on the problems held out of its training.
+
+    Example: torch-diode validate-model --model my_model.pt --dataset validation.parquet
+
+    \b
+    $ torch-diode validate-model --dataset diode_datasets/matmul/nvidia-h200/validation
+    Regret@k, geometric mean over problems
+                   problems       @1       @3       @5      @10      @20   p95@1   p99@1   max@1
+    model               506   1.0192   1.0059   1.0037   1.0017   1.0007   1.101   1.184   1.247
+    noise alone               1.0078   1.0070   1.0069   1.0067   1.0060
+    ATen alone          506   1.1083        -        -        -        -   1.528   1.984   2.346
+    default list        506   1.0239        -        -        -        -   1.122   1.198   1.334
+    ...
+    """
+    from torch_diode.cli.validation import validate
+
+    found = validate(model, dataset, hardware_name, tuple(op_name or ()), score, batch_size)
+    if write_card:
+        from torch_diode.model.card import write_card as write
+
+        write(found.path, found.metadata, found.judged, found.judged_on, found.notes)
+    if as_json:
+        print_json(as_data(found, top_n_worst))
+    else:
+        show(found, top_n_worst)
+
+
+def show(found: Validation, top_n_worst: int) -> None:
+    """The scores as a person reads them."""
+    from torch_diode.cli import score_tables
+
+    evaluation = found.judged.evaluation
+    say(f"{found.path}: {found.metadata.kind} model of {found.metadata.hardware}")
+    say(f"Scored on {found.judged_on}.")
+    score_tables.print_regret(evaluation)
+    score_tables.print_slices(evaluation)
+    score_tables.print_errors(evaluation)
+    score_tables.print_worst(found.judged, found.dataset, top_n_worst)
+    score_tables.say_notes(found.notes)
+    if evaluation.worse:
+        say(f"ATen alone is better in: {', '.join(evaluation.worse)}.")
+
+
+def as_data(found: Validation, top_n_worst: int) -> dict[str, Any]:
+    """The scores as JSON has them."""
+    from torch_diode.cli import score_tables
+
+    return {
+        "model": str(found.path),
+        "dataset": str(found.source),
+        "judged_on": found.judged_on,
+        "hardware": found.metadata.hardware,
+        "notes": found.notes,
+        "scores": found.judged.evaluation.to_dict(),
+        "worst_decisions": score_tables.worst_decisions(found.judged, found.dataset, top_n_worst),
+        "worst_predictions": score_tables.worst_predictions(
+            found.judged, found.dataset, top_n_worst
+        ),
+    }

@@ -1,0 +1,157 @@
+"""A model held against a dataset: what the validating commands have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from torch_diode.cli.baselines import Baselines, baselines
+from torch_diode.cli.timings import chip_of, choose, read_all
+from torch_diode.hardware import normalise
+from torch_diode.model.checkpoint import load_network
+from torch_diode.model.feature_table import FeatureTable, feature_table
+from torch_diode.model.metadata import ModelMetadata
+from torch_diode.model.problem_arrays import PRECISIONS
+from torch_diode.model.provenance import dataset_noise_floor
+from torch_diode.model.registry import ModelRegistry
+from torch_diode.model.scoring import Judged, judge, predict_times
+from torch_diode.model.split import split
+from torch_diode.model.training import TrainingOptions
+from torch_diode.types import checks
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import OPS
+
+SHIPPED = "shipped"
+SCORED = ("auto", "held-out", "all")
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """What was found, and on what."""
+
+    path: Path
+    source: Path
+    metadata: ModelMetadata
+    dataset: Dataset
+    judged: Judged
+    judged_on: str
+    notes: list[str]
+
+
+def validate(
+    model: str,
+    source: Path,
+    hardware_name: str | None = None,
+    ops: tuple[str, ...] = (),
+    score: str = "auto",
+    batch_size: int = 256,
+    compare: bool = True,
+) -> Validation:
+    """A model's predictions for a dataset's timings, scored; without `compare` no baselines."""
+    checks.one_of("validate-model", "score", score, SCORED)
+    if model != SHIPPED:
+        load_network(model)  # what is wrong with it shows before the data is read
+    whole = read_all(source)
+    dataset = choose(source, whole, hardware_name, ops)
+    chip = chip_of(dataset)
+    path = _path(model, chip)
+    metadata, network = load_network(path)
+    _check_chip(source, metadata, chip, hardware_name)
+    table = feature_table(dataset, chip)
+    part, judged_on = _part(table, metadata, score, _trained_on(metadata, whole, dataset))
+    part, notes = _known(part, metadata)
+    predicted = predict_times(network, part, batch_size)
+    others = baselines(part, dataset, chip) if compare else Baselines({}, [])
+    noise = dataset_noise_floor(part, dataset) if compare else []
+    judged = judge(part, predicted, others.regrets, noise)
+    return Validation(path, source, metadata, dataset, judged, judged_on, [*notes, *others.notes])
+
+
+def _path(model: str, chip: Hardware) -> Path:
+    if model != SHIPPED:
+        return Path(model)
+    pointer = ModelRegistry().find("matmul", chip)
+    if pointer is None:
+        raise EmptySelectionError(
+            f"model: got no matmul model for {chip.name}; expected one; name its file with --model"
+        )
+    return pointer.path
+
+
+def _check_chip(source: Path, metadata: ModelMetadata, chip: Hardware, asked: str | None) -> None:
+    """Another chip's data only where it was asked for by name, and of the same architecture."""
+    if chip.name == metadata.hardware:
+        return
+    if chip.arch == metadata.arch and asked and normalise(asked) == chip.name:
+        return
+    remedy = (
+        f"give --hardware-name {chip.name} to see how it does there"
+        if chip.arch == metadata.arch
+        else "train one on these timings"
+    )
+    raise HardwareMismatchError(
+        f"{source}: got timings of {chip.name}; expected those of {metadata.hardware}, which the "
+        f"model is of; {remedy}"
+    )
+
+
+def _trained_on(metadata: ModelMetadata, whole: Dataset, chosen: Dataset) -> bool:
+    """Whether the model was trained on this data: all of it, the part chosen, or what it has of
+    the model's operations."""
+    if metadata.dataset_digest in (whole.digest, chosen.digest):
+        return True
+    ops = sorted({name.partition("/")[0] for name in metadata.covers})
+    if whole.texts("op") == ops and whole.texts("hardware") == [metadata.hardware]:
+        return False
+    own = whole.filter(op=ops, hardware=metadata.hardware)
+    return own.digest == metadata.dataset_digest
+
+
+def _part(
+    table: FeatureTable, metadata: ModelMetadata, score: str, trained_on_this: bool
+) -> tuple[FeatureTable, str]:
+    """The problems to score. Of data the model was trained on, those that were held out."""
+    met = np.bincount(table.group, minlength=len(table.problem)) > 1
+    count = int(np.count_nonzero(met))
+    if score == "all" or (score == "auto" and not trained_on_this):
+        seen = ", most of which it was trained on" if trained_on_this else ""
+        return table.take(met), f"all {count:,} problems of the data{seen}"
+    options = {**vars(TrainingOptions()), **metadata.options}
+    test, stop = np.zeros_like(met), np.zeros_like(met)
+    shares = (options["test_share"], options["validation_share"], options["seed"])
+    test[met], stop[met] = split(table.arrays.take(met), *shares)
+    kept = test if test.any() else stop
+    if not kept.any():
+        raise EmptySelectionError(
+            f"validation: got {count} problems, none of them held out of training; expected some; "
+            "collect a validation set, or give --score all"
+        )
+    held = int(np.count_nonzero(kept))
+    how = (
+        "held out of training" if test.any() else "training stopped by, too few to hold out others"
+    )
+    return table.take(kept), f"{held:,} of {count:,} problems, {how}"
+
+
+def _known(table: FeatureTable, metadata: ModelMetadata) -> tuple[FeatureTable, list[str]]:
+    """Without the problems the model would abstain on for what they are."""
+    names = [*PRECISIONS, "other"]
+    p = table.arrays
+    kinds = np.array([f"{op}/{name}" for op in OPS for name in names])
+    kind = p.op * len(names) + p.precision
+    known = np.isin(kinds, metadata.covers)[kind]
+    met = np.unique(table.group)
+    left = met[~known[met]]
+    if not len(left):
+        return table, []
+    if len(left) == len(met):
+        raise EmptySelectionError(
+            f"validation: got problems of {', '.join(sorted(set(kinds[kind[left]])))}; expected "
+            f"what the model was trained on: {', '.join(metadata.covers)}"
+        )
+    said = ", ".join(sorted(set(kinds[kind[left]])))
+    return table.take(known), [f"{len(left):,} problems left out: the model abstains on {said}"]

@@ -1,0 +1,158 @@
+"""A model's card: how good it is and where it comes from, as JSON, as Markdown, and in plots.
+
+It is written by the same code that scores a model on the command line, from one evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from torch_diode.files.atomic import write_text
+from torch_diode.files.json_form import write_json
+from torch_diode.model import plots
+from torch_diode.model.evaluation import KS, Score
+from torch_diode.model.metadata import ModelMetadata
+from torch_diode.model.provenance import card
+from torch_diode.model.scoring import Evaluation, Judged
+from torch_diode.types.errors import MissingPartError
+
+_DEPTH = 5
+"""Levels of the JSON card that are spread over lines: a score stands on one."""
+
+
+def write_card(
+    model: Path, metadata: ModelMetadata, judged: Judged, judged_on: str, notes: Sequence[str] = ()
+) -> list[Path]:
+    """Everything beside a model file; the files written. Without matplotlib there are no plots,
+    and the card says so."""
+    found = judged.evaluation
+    path = model.with_suffix(".json")
+    data = {**card(metadata, found, found.noise), "judged_on": judged_on, "notes": list(notes)}
+    write_json(path, data, _DEPTH)
+    try:
+        pictures, missing = _draw(model, judged), ""
+    except MissingPartError as fault:
+        pictures, missing = {}, str(fault)
+    text = markdown(model.stem, metadata, found, judged_on, [*notes, missing], pictures)
+    write_text(model.with_suffix(".md"), text)
+    return [path, model.with_suffix(".md"), *(model.with_name(name) for name in pictures.values())]
+
+
+def _draw(model: Path, judged: Judged) -> dict[str, str]:
+    found = judged.evaluation
+    names = {
+        "Regret@k": f"{model.stem}-regret.svg",
+        "Slices": f"{model.stem}-slices.svg",
+        "Predicted against measured": f"{model.stem}-times.png",
+    }
+    regret, slices, times = (model.with_name(name) for name in names.values())
+    plots.regret_curve(regret, found)
+    plots.slice_bars(slices, found)
+    plots.predicted_against_measured(times, judged.table.time_us, judged.predicted)
+    return names
+
+
+def markdown(
+    name: str,
+    metadata: ModelMetadata,
+    found: Evaluation,
+    judged_on: str,
+    notes: Sequence[str],
+    pictures: dict[str, str],
+) -> str:
+    """The card as a person reads it."""
+    parts = [
+        f"# Model `{name}` for {metadata.hardware}",
+        f"A `{metadata.kind}` network ({_shape(metadata)}) that predicts the time of each way to "
+        f"run a matrix multiplication on {metadata.hardware} ({metadata.arch}). "
+        f"Judged on {judged_on}.",
+        "Regret@k: the best time among the k candidates ranked first, over the best time of all "
+        "candidates timed, as a geometric mean over problems. 1 is perfect.",
+        "## Scores",
+        _table(("", "problems", *(f"@{k}" for k in KS), "p95@1", "p99@1", "worst@1"), _rows(found)),
+        *[f"- {note}" for note in notes if note],
+        *([_picture("Regret@k", pictures)] if pictures else []),
+        "## Slices",
+        _table(
+            ("slice", "problems", "@1", "@3", "@5", "p99@1", "ATen alone"), list(_slices(found))
+        ),
+        *([_picture("Slices", pictures)] if pictures else []),
+        "## Error of the times",
+        _table(
+            ("timings of", "timings", "MSE (log)", "RMSE (log)", "as a factor", "median factor"),
+            [
+                (
+                    part,
+                    f"{e['rows']:,.0f}",
+                    *(f"{e[n]:.4f}" for n in ("mse", "rmse")),
+                    *(f"{e[n]:.3f}" for n in ("factor", "median")),
+                )
+                for part, e in found.errors.items()
+            ],
+        ),
+        "`near` are configs within 1.5 times the best: those that matter.",
+        *([_picture("Predicted against measured", pictures)] if pictures else []),
+        "## Where it comes from",
+        _table(("what", ""), _origin(metadata)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _rows(found: Evaluation) -> list[Sequence[str]]:
+    rows: list[Sequence[str]] = [("**model**", *_numbers(found.model["all"]))]
+    if found.noise:
+        blank = ("", "", "")
+        rows.append(("noise alone", "", *(f"{value:.4f}" for value in found.noise), *blank))
+    if found.aten:
+        rows.append(("ATen alone", *_numbers(found.aten["all"])))
+    rows += [(name, *_numbers(slices["all"])) for name, slices in found.baselines.items()]
+    return rows
+
+
+def _numbers(scores: Sequence[Score]) -> list[str]:
+    means = [f"{score.geomean:.4f}" for score in scores]
+    first = scores[0]
+    rest = [f"{value:.3f}" for value in (first.p95, first.p99, first.max)]
+    return [f"{first.problems:,}", *means, *[""] * (len(KS) - len(means)), *rest]
+
+
+def _slices(found: Evaluation) -> list[Sequence[str]]:
+    rows: list[Sequence[str]] = []
+    for name, scores in found.model.items():
+        aten = f"{found.aten[name][0].geomean:.4f}" if name in found.aten else ""
+        means = (f"{score.geomean:.4f}" for score in scores[:3])
+        rows.append((name, f"{scores[0].problems:,}", *means, f"{scores[0].p99:.3f}", aten))
+    return rows
+
+
+def _origin(metadata: ModelMetadata) -> list[Sequence[str]]:
+    options = metadata.options
+    rows = [
+        ("covers", ", ".join(metadata.covers)),
+        ("sizes in training", "; ".join(f"{n} {_range(r)}" for n, r in metadata.ranges.items())),
+        ("measured with torch", ", ".join(metadata.torch) or "not recorded"),
+        ("and triton", ", ".join(metadata.triton) or "not recorded"),
+        ("dataset", f"`{metadata.dataset_digest}`"),
+        ("features version", str(metadata.features_version)),
+        ("options", ", ".join(f"{k} {v}" for k, v in sorted(options.items()) if k != "shape")),
+    ]
+    return [*rows]
+
+
+def _range(ends: Sequence[float]) -> str:
+    return f"{ends[0]:.4g} to {ends[1]:.4g}"
+
+
+def _shape(metadata: ModelMetadata) -> str:
+    return ", ".join(f"{name} {width}" for name, width in sorted(metadata.shape.items()))
+
+
+def _picture(title: str, pictures: dict[str, str]) -> str:
+    return f"![{title}]({pictures[title]})"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
