@@ -99,7 +99,8 @@ class Decider:
             parts = [settings.heuristic.fingerprint()]
         else:
             parts = self._default_fingerprints(devices)
-        return digest(settings.mode, str(settings.top), str(settings.tma), *parts) if parts else ""
+        switches = (settings.mode, str(settings.top), str(settings.tma), str(settings.epilogues))
+        return digest(*switches, *parts) if parts else ""
 
     def _default_fingerprints(self, devices: Iterable[Any]) -> list[str]:
         parts = []
@@ -117,6 +118,7 @@ class Decider:
         hardware = machine.hardware_of(question.device)
         problem, offered, candidates = self._pose(question, hardware)
         ranking = self._rank(problem, candidates, hardware)
+        ranking, follows = self._with_epilogue(ranking, candidates, hardware)
         answer = Answer(question, offered, candidates)
         if self.settings.mode == "auto" and question.max_autotune:
             count = selection.how_many(ranking, candidates, self.settings.top)
@@ -127,7 +129,7 @@ class Decider:
             rows = [winner]
         took = (time.perf_counter_ns() - start - answer.rendering_ns) / 1000
         if choices != []:
-            self._keep(question, problem, hardware, candidates, ranking, rows, took)
+            self._keep(question, problem, hardware, candidates, ranking, rows, took, follows)
         return choices if self.settings.mode != "observe" else None
 
     def _check_asked(self, question: Question) -> None:
@@ -171,6 +173,26 @@ class Decider:
             self.notes[f"{ranking.source}: {ranking.note}"] = None
         return ranking
 
+    def _with_epilogue(
+        self, ranking: Ranking, candidates: Candidates, hardware: Hardware
+    ) -> tuple[Ranking, str]:
+        """The ranking with what follows the matmul counted in, and that in words."""
+        from torch._inductor.virtualized import V
+
+        from torch_diode.integration.epilogue import epilogue_of, with_extra
+
+        if not self.settings.epilogues:
+            return ranking, ""
+        # A graph nobody has seen before must not cost the decision: without it, it stands.
+        found = self.guard.run(lambda: epilogue_of(V.graph))
+        if found is None:
+            return ranking, ""
+        extra = found.extra_us(hardware)
+        counted = with_extra(ranking, candidates, extra)
+        if counted is ranking:
+            return ranking, ""
+        return counted, f"{', '.join(found.ops)} (ATen + {extra:.1f} us)"
+
     def _keep(
         self,
         question: Question,
@@ -180,6 +202,7 @@ class Decider:
         ranking: Ranking,
         rows: list[int],
         took: float,
+        epilogue: str,
     ) -> None:
         others = [int(row) for row in ranking.order[: RUNNERS_UP + 1] if row != rows[0]]
         entries = [
@@ -202,5 +225,6 @@ class Decider:
                 kept=len(rows),
                 ranked=len(ranking.order),
                 note=ranking.note,
+                epilogue=epilogue,
             )
         )

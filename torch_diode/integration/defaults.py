@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import releases
 from torch_diode.integration.settings import Settings
 from torch_diode.types.hardware import Hardware
 
-NO_MODEL = "no model for this hardware yet"
+NO_MODEL = "no model for this hardware"
 SHIPPED = "shipped"
+NONE = "none"
+_LEAST_BANDWIDTH = 2 / 3
 
 
 def default_heuristic(hardware: Hardware, settings: Settings) -> Heuristic | None:
@@ -38,20 +41,16 @@ def _members(hardware: Hardware, settings: Settings) -> Iterator[Heuristic]:
 
 
 def _model(hardware: Hardware, settings: Settings) -> Heuristic | None:
-    """The model the user asked for: a file, or `shipped` for the one that came with the package.
-
-    With none asked for there is none: a shipped model has to prove itself end to end on a real
-    chip before it decides for people who only imported torch-diode.
-    """
-    if not settings.model:
+    """The model the user asked for, or the one that came with the package for this hardware."""
+    if settings.model == NONE:
         return None
     from torch_diode.heuristics.model import ModelHeuristic
     from torch_diode.model.checkpoint import load_model
     from torch_diode.model.registry import ModelRegistry
 
-    if settings.model == SHIPPED:
+    if settings.model in ("", SHIPPED):
         pointer = ModelRegistry().find("matmul", hardware)
-        if pointer is None:
+        if pointer is None or not (settings.model or close_relative(hardware, pointer.hardware)):
             return None
         model = pointer.load()
     else:
@@ -61,3 +60,15 @@ def _model(hardware: Hardware, settings: Settings) -> Heuristic | None:
     if notes and settings.strict:
         return None
     return ModelHeuristic(model, f"model {model.metadata.hardware}", "; ".join(notes))
+
+
+def close_relative(hardware: Hardware, name: str) -> bool:
+    """Whether a chip is so like another that the other's model may decide for it unasked: the
+    architecture, as many units, and memory about as fast. An H20 is an H200 by architecture only.
+    """
+    if hardware.name == name:
+        return True
+    other = known(name)
+    same = hardware.arch == other.arch and hardware.units == other.units
+    ratio = hardware.memory_gbps / other.memory_gbps if other.memory_gbps else 0.0
+    return same and _LEAST_BANDWIDTH <= ratio <= 1 / _LEAST_BANDWIDTH

@@ -48,12 +48,15 @@ class Decision:
     """How many candidates Inductor was given; more than one are benchmarked."""
     ranked: int
     note: str = ""
+    epilogue: str = ""
+    """What follows that a template takes along, and what it adds to ATen's time."""
 
     def __str__(self) -> str:
-        return (
+        text = (
             f"{self.problem} on {self.hardware}: {self.winner} by {self.source}, "
             f"{self.kept} of {self.ranked} kept ({self.mode}), {self.microseconds:.0f} us"
         )
+        return f"{text}; then {self.epilogue}" if self.epilogue else text
 
 
 def ranked(candidate: Candidate, predicted_us: float) -> Ranked:
@@ -69,6 +72,10 @@ class Decisions(list[Decision]):
             return "no decisions recorded"
         head = ("problem", "winner", "us", "runner-up", "us", "decided by", "kept", "took us")
         rows = [head, *(_cells(decision) for decision in self)]
+        if any(decision.epilogue for decision in self):
+            ends = ["then", *(decision.epilogue for decision in self)]
+            rows = [(*row, end) for row, end in zip(rows, ends, strict=True)]
+            head = rows[0]
         widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
         lines = [
             "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows

@@ -153,6 +153,7 @@ def enable(
     strict: bool | None = None,
     top: int | None = None,
     tma: bool | None = None,
+    epilogues: bool | None = None,
     integrations: Iterable[BaseIntegration] = (),
 ) -> Status:
     """Turn torch-diode on for this process, or change how it is on.
@@ -161,7 +162,7 @@ def enable(
     environment's switches. `integrations` adds further decisions to the matmul one.
     """
     settings = switches.from_environment().changed(
-        heuristic=heuristic, mode=mode, strict=strict, top=top, tma=tma
+        heuristic=heuristic, mode=mode, strict=strict, top=top, tma=tma, epilogues=epilogues
     )
     _registration.enable(settings, integrations)
     return _registration.status()
@@ -180,6 +181,7 @@ def using(
     strict: bool | None = None,
     top: int | None = None,
     tma: bool | None = None,
+    epilogues: bool | None = None,
 ) -> Iterator[None]:
     """Decide with this heuristic inside the `with`; afterwards all is as it was before.
 
@@ -190,7 +192,9 @@ def using(
     before = _registration.matmul.settings
     base = before if was_active else switches.from_environment()
     _registration.enable(
-        base.changed(heuristic=heuristic, mode=mode, strict=strict, top=top, tma=tma)
+        base.changed(
+            heuristic=heuristic, mode=mode, strict=strict, top=top, tma=tma, epilogues=epilogues
+        )
     )
     try:
         yield

@@ -275,6 +275,45 @@ def size_seen(value: Any) -> int:
     return int(value.node.hint) if hasattr(value, "node") else int(value)
 
 
+def size_if_seen(value: Any) -> int | None:
+    """The same; None for a size that is known only when the program runs."""
+    if not hasattr(value, "node"):
+        return int(value)
+    hint = getattr(value.node, "hint", None)
+    return hint if isinstance(hint, int) else None
+
+
+def has_lowering(op: Any) -> bool:
+    """Whether Inductor writes code for an op, instead of calling torch's kernel."""
+    from torch._inductor import lowering
+
+    return op in lowering.lowerings and op not in lowering.fallbacks
+
+
+def is_template(value: Any) -> bool:
+    """Whether what a node was lowered to is a matmul template's output, one or several to choose
+    from."""
+    from torch._inductor import ir
+
+    return isinstance(_storage_of(value), ir.TemplateBuffer)
+
+
+def is_in_memory(value: Any) -> bool:
+    """Whether what a node was lowered to has a buffer already, and is no formula any more."""
+    from torch._inductor import ir
+
+    return isinstance(_storage_of(value), ir.Buffer)
+
+
+def _storage_of(value: Any) -> Any:
+    """What lies under the boxes and views of Inductor's values."""
+    from torch._inductor import ir
+
+    while isinstance(value, (ir.MutableBox, ir.BaseView)):
+        value = value.data
+    return value
+
+
 def tf32_allowed() -> bool:
     """Whether float32 products may be computed in TF32; the older switch raises where the newer
     one was used."""

@@ -20,10 +20,11 @@ both, so that max-autotune benchmarks no matmul. `observe`: torch decides, decis
 SWITCHES = {
     "TORCH_DIODE": "0 turns torch-diode off",
     "TORCH_DIODE_MODE": f"one of {', '.join(MODES)}",
-    "TORCH_DIODE_MODEL": "path of a model to decide with, or 'shipped' for the one that came along",
+    "TORCH_DIODE_MODEL": "path of a model to decide with; 'none' for no model",
     "TORCH_DIODE_TABLE": "path of a lookup table to ask before the model",
     "TORCH_DIODE_STRICT": "1 refuses models and table entries of another torch or triton",
     "TORCH_DIODE_TMA": "1 offers TMA templates even where torch's config leaves them off",
+    "TORCH_DIODE_EPILOGUES": "0 decides as if nothing followed a matmul",
 }
 _OFF = ("0", "false", "off", "no")
 _ON = ("1", "true", "on", "yes")
@@ -39,6 +40,8 @@ class Settings:
     top: int = 5
     """How many candidates max-autotune gets where the heuristic is as sure as usual."""
     tma: bool = False
+    epilogues: bool = True
+    """Whether ATen's time includes the kernel a Triton template would take along."""
     model: str = ""
     table: str = ""
 
@@ -74,16 +77,17 @@ def switched_off(environment: Mapping[str, str] = os.environ) -> bool:
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings the TORCH_DIODE_* switches ask for."""
 
-    def is_on(name: str) -> bool:
+    def is_on(name: str, otherwise: bool = False) -> bool:
         text = environment.get(name, "").strip().lower()
         if text and text not in _ON + _OFF:
             raise InvalidValueError(f"{name}: got {text!r}; expected 1 or 0")
-        return text in _ON
+        return text in _ON if text else otherwise
 
     return Settings(
         mode=environment.get("TORCH_DIODE_MODE", "").strip().lower() or "auto",
         strict=is_on("TORCH_DIODE_STRICT"),
         tma=is_on("TORCH_DIODE_TMA"),
+        epilogues=is_on("TORCH_DIODE_EPILOGUES", otherwise=True),
         model=environment.get("TORCH_DIODE_MODEL", ""),
         table=environment.get("TORCH_DIODE_TABLE", ""),
     )

@@ -1,0 +1,207 @@
+"""What follows a matmul in its graph, where a Triton kernel takes it along and ATen does not.
+
+Pointwise work on a product (a bias, an activation, a product with something else, a sum, a cast)
+becomes part of a Triton template. After ATen it is a kernel of its own: that one starts, reads the
+product back and writes its result, while the template writes the result in the product's place.
+What else the work reads, and what it computes, both ways have in common. So ATen pays
+
+    LAUNCH_US + (the product's bytes, twice) / memory bandwidth
+
+more, and only the part of the traffic given by `CACHED` where product and result stay in the L2.
+Both constants are on the low side: what is added must be certain. `benchmarks/epilogues.py` holds
+them against a real chip.
+
+It is added only where all of that is plain to see. The product is read by pointwise work alone,
+over the same elements, and is no output; the work has one result, and that goes to kernels that
+fuse with nothing (a matmul, an attention, a convolution) or out of the graph. A reduction behind
+it would have made one kernel with it anyway. Work on the products of two matmuls is counted once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+import torch._inductor.config as inductor_config
+from torch.fx import Node
+
+from torch_diode.integration import releases
+from torch_diode.types.candidate import ATEN
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.ranking import Ranking
+
+LAUNCH_US = 1.5
+CACHED = 0.5
+
+_MATMULS = frozenset({"aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm"})
+_ALONE = _MATMULS | {
+    "aten.convolution",
+    "aten._scaled_mm",
+    "aten._scaled_dot_product_flash_attention",
+    "aten._scaled_dot_product_efficient_attention",
+    "aten._scaled_dot_product_cudnn_attention",
+}
+"""Kernels that take nothing along that comes before them."""
+_REGROUPING = frozenset(
+    {"aten.view", "aten.reshape", "aten._unsafe_view", "aten.unsqueeze", "aten.squeeze"}
+)
+"""The same elements in the same order."""
+_MOST_NODES = 32
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """Pointwise work that a template would take along."""
+
+    ops: tuple[str, ...]
+    """Their names, in the order they are met."""
+    product_bytes: int
+
+    def extra_us(self, hardware: Hardware) -> float:
+        """What ATen pays more than a template; nothing where the chip's bandwidth is not known."""
+        if not hardware.memory_gbps:
+            return 0.0
+        traffic = 2 * self.product_bytes
+        share = CACHED if traffic <= hardware.l2_bytes else 1.0
+        return LAUNCH_US + share * traffic / (hardware.memory_gbps * 1e3)
+
+
+def epilogue_of(graph: Any) -> Epilogue | None:
+    """What follows the matmul this graph is lowering now; None where nothing certain does."""
+    node = graph.current_node
+    if not isinstance(node, Node) or _name(node) not in _MATMULS:
+        return None
+    if not inductor_config.epilogue_fusion:
+        return None
+    count = _elements(node)
+    if not count:
+        return None
+    members = _pointwise_after(node, count)
+    if not members or _is_anothers(node, members, graph.env):
+        return None
+    ops = tuple(dict.fromkeys(_name(member).rpartition(".")[2] for member in members))
+    return Epilogue(ops, count * node.meta["val"].dtype.itemsize)
+
+
+def with_extra(ranking: Ranking, candidates: Candidates, extra_us: float) -> Ranking:
+    """The ranking with so much added to ATen's time, and ATen where it then belongs.
+
+    One that names no times, or orders by something else than its times, is left as it is.
+    """
+    order, times = ranking.order, ranking.predicted_us
+    vendor = np.flatnonzero(candidates.is_template(ATEN)[order])
+    if extra_us <= 0 or not len(vendor):
+        return ranking
+    named = times[order]
+    if not np.isfinite(named).all() or (np.diff(named) < 0).any():
+        return ranking
+    aten = int(order[vendor[0]])
+    longer, sigma = times.copy(), ranking.sigma
+    longer[aten] += extra_us
+    if sigma is not None:
+        sigma = sigma.copy()
+        sigma[aten] *= times[aten] / longer[aten]  # what is added is known better than that
+    again = order[np.argsort(longer[order], kind="stable")]
+    return replace(ranking, order=again, predicted_us=longer, sigma=sigma)
+
+
+def _pointwise_after(matmul: Node, count: int) -> dict[Node, None]:
+    """The pointwise nodes that work on the product, by way of one another; none where the product
+    or anything on the way is needed apart from them."""
+    members: dict[Node, None] = {}
+    ends: set[Node] = set()
+    waiting = [matmul]
+    while waiting:
+        node = waiting.pop(0)
+        for reader in _readers(node):
+            if reader in members:
+                continue
+            if _is_pointwise(reader) and _elements(reader) == count:
+                members[reader] = None
+                waiting.append(reader)
+            elif node is not matmul and _fuses_with_nothing(reader):
+                ends.add(node)
+            else:
+                return {}
+        if len(members) > _MOST_NODES or len(ends) > 1:
+            return {}
+    return members
+
+
+def _is_anothers(matmul: Node, members: Iterable[Node], lowered: dict[Node, Any]) -> bool:
+    """Whether the work also reads another matmul's product, and may go with that one: it comes
+    later, or has been made a template."""
+    own = {matmul, *members}
+    seen: set[Node] = set()
+    waiting = [source for member in members for source in member.all_input_nodes]
+    while waiting:
+        node = waiting.pop()
+        if node in own or node in seen:
+            continue
+        seen.add(node)
+        if len(seen) > 4 * _MOST_NODES:
+            return True
+        value = lowered.get(node)
+        if _name(node) in _MATMULS:
+            if value is None or releases.is_template(value):
+                return True
+        elif (_is_pointwise(node) or _is_view(node)) and not releases.is_in_memory(value):
+            waiting += node.all_input_nodes
+    return False
+
+
+def _readers(node: Node) -> Iterator[Node]:
+    """Who reads a value, in its own grouping of dimensions or another."""
+    for user in node.users:
+        if _name(user) in _REGROUPING:
+            yield from _readers(user)
+        else:
+            yield user
+
+
+def _fuses_with_nothing(node: Node) -> bool:
+    """Whether what this reads has to be in memory before it starts."""
+    if node.op == "output" or _name(node) in _ALONE:
+        return True
+    return _is_view(node) and all(_fuses_with_nothing(user) for user in node.users)
+
+
+def _is_pointwise(node: Node) -> bool:
+    target = node.target
+    if node.op != "call_function" or not isinstance(target, torch._ops.OpOverload):
+        return False
+    if torch.Tag.pointwise not in target.tags or target._schema.is_mutable:
+        return False
+    return releases.has_lowering(target)
+
+
+def _is_view(node: Node) -> bool:
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload):
+        return False
+    if _name(node) in _REGROUPING:
+        return True
+    return not target._schema.is_mutable and any(a.alias_info for a in target._schema.arguments)
+
+
+def _name(node: Node) -> str:
+    """Such as aten.mm, whichever overload it is."""
+    return str(node.target).rpartition(".")[0] if node.op == "call_function" else ""
+
+
+def _elements(node: Node) -> int:
+    """How many a tensor has, symbols at the sizes they were seen at; 0 where that is not known."""
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor):
+        return 0
+    count = 1
+    for size in value.shape:
+        seen = releases.size_if_seen(size)
+        if seen is None:
+            return 0
+        count *= seen
+    return count
