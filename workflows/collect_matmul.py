@@ -4,12 +4,16 @@
     python workflows/collect_matmul.py train --output timings/ --minutes 10
     python workflows/collect_matmul.py vendor --output vendor/ --problems 100000 --minutes 2
     python workflows/collect_matmul.py validation --output validation/ --minutes 10
+    python workflows/collect_matmul.py recheck --output again/ --dataset validation/ --minutes 10
 
 `train`: strata that share kernels (`collection/strata.py`), each with a random part of its configs,
 half of them drawn from those the analytical heuristic thinks well of: together the strata cover the
 space, and every problem has good candidates. `vendor`: ATen alone, on very many problems.
 `validation`: the whole space of fewer problems, half of them of real models, the fastest candidates
-timed again until the best time's noise is within half a percent. No problem of `train` or `vendor`
+timed again until the best time's noise is within half a percent. `recheck`: the contenders of a
+validation set once more, together: what was measured near the best, and what the shipped model
+thinks near it, since a time far above what a model predicts is more often a bad measurement than a
+bad prediction. No problem of `train` or `vendor`
 has the op and sizes of one of `validation` or of the real models.
 """
 
@@ -34,6 +38,7 @@ from torch_diode.collection.campaign import Campaign, Group, GroupReport, Task
 from torch_diode.collection.compile_ahead import CompileAhead
 from torch_diode.collection.kernel_compile import CompileOutcome
 from torch_diode.collection.kernels import KernelLibrary
+from torch_diode.collection.plan import kind_name, kind_of
 from torch_diode.collection.shape_sources import LogNormal, LogUniform
 from torch_diode.collection.store import TimingStore
 from torch_diode.collection.strata import (
@@ -46,12 +51,15 @@ from torch_diode.collection.strata import (
 )
 from torch_diode.collection.timer import Timer
 from torch_diode.collection.vendor_sweep import VendorSweep
+from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.hardware import known
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.integration.template_source import template_source
-from torch_diode.types.candidate import CONFIG_FIELDS, Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.model.registry import load_registered
+from torch_diode.types.candidate import ATEN, CONFIG_FIELDS, Candidate
+from torch_diode.types.candidates import NUMBER_FIELDS, Candidates
+from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import BATCHED, MMShape
 
@@ -64,6 +72,7 @@ FAR = 6.0
 """Candidates the analytical heuristic thinks this many times slower than the best are timed on a
 tenth of the training problems only: most of the GPU's time would go into the hopeless ones."""
 REAL_SHARE = 0.5
+RECHECKED = 1.12
 
 
 # ------------------------------------------------------------------ problems
@@ -306,6 +315,35 @@ def run_validation(given: argparse.Namespace, start: float) -> None:
     run_campaign(groups, given, start, BAND)
 
 
+def contenders(dataset: Dataset, hardware: Hardware) -> list[Task]:
+    """Each problem with those of its timed candidates that may be the fastest: measured near the
+    best, or predicted near it; and ATen."""
+    model = load_registered("matmul", hardware)
+    codes, names = dataset.codes("template")
+    times, ids = dataset.values("time_us"), dataset.problems.ids
+    tasks: list[Task] = []
+    for row in dataset.problems.first.tolist():
+        own = np.flatnonzero((ids == ids[row]) & np.isfinite(times))
+        fields = {n: dataset.values(n)[own].astype(np.int32) for n in NUMBER_FIELDS}
+        candidates = Candidates(tuple(names), codes[own].astype(np.int32), fields)
+        problem = dataset.problem(row)
+        predicted, _ = model.predict_us(problem, candidates, hardware)
+        wanted = predicted <= RECHECKED * predicted.min()
+        wanted |= times[own] <= RECHECKED * times[own].min()
+        tasks.append((problem, candidates.take(wanted | candidates.is_template(ATEN))))
+    return tasks
+
+
+def run_recheck(given: argparse.Namespace, start: float) -> None:
+    """The contenders of a validation set, once more."""
+    hardware = known(given.hardware)
+    library = KernelLibrary(template_source, hardware.units)
+    kinds: dict[str, list[Task]] = {}
+    for problem, candidates in contenders(read_dataset(given.dataset), hardware):
+        kinds.setdefault(kind_name(kind_of(problem)), []).append((problem, candidates))
+    run_campaign([Group.of(n, tasks, library) for n, tasks in kinds.items()], given, start, BAND)
+
+
 def run_vendor(given: argparse.Namespace, start: float) -> None:
     """ATen alone."""
     hardware = known(given.hardware)
@@ -348,8 +386,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("train", "vendor", "validation"))
+    parser.add_argument("what", choices=("train", "vendor", "validation", "recheck"))
     parser.add_argument("--output", type=Path, default=Path("timings"), help="directory of shards")
+    parser.add_argument("--dataset", type=Path, help="validation set to recheck")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--problems", type=int, default=0, help="in each stratum, or in all")
     parser.add_argument("--configs", type=int, default=240, help="of each template, a stratum")
@@ -363,6 +402,7 @@ def main() -> None:
     given = parser.parse_args()
     start = time.monotonic()
     runs = {"train": run_train, "vendor": run_vendor, "validation": run_validation}
+    runs["recheck"] = run_recheck
     runs[given.what](given, start)
 
 

@@ -36,8 +36,7 @@ def rehearsal(
 ) -> FeatureTable:
     """About `count` drawn problems with the times a network predicts for them."""
     rng = np.random.default_rng(seed)
-    dataset = _drawn(list(_problems(metadata, count, seed)), hardware, rng)
-    table = feature_table(dataset, hardware)
+    table = drawn_table(list(_problems(metadata, count, seed)), hardware, rng, _CONFIGS)
     return replace(table, time_us=predict_times(network, table))
 
 
@@ -83,12 +82,14 @@ def _problems(metadata: ModelMetadata, count: int, seed: int) -> Iterator[MMShap
         yield from source.draw(each, seed + number)
 
 
-def _drawn(problems: list[MMShape], hardware: Hardware, rng: np.random.Generator) -> Dataset:
-    """Some candidates of each problem, ATen among them, as a dataset of times yet to be told."""
+def drawn_table(
+    problems: list[MMShape], hardware: Hardware, rng: np.random.Generator, configs: int
+) -> FeatureTable:
+    """About so many candidates of each problem, ATen among them, with times yet to be told."""
     columns: dict[str, list[object]] = {}
     for problem in problems:
         space = candidate_space(problem, hardware)
-        chosen = rng.random(len(space)) < _CONFIGS / len(space)
+        chosen = rng.random(len(space)) < configs / len(space)
         space = space.take(chosen | space.is_template(ATEN))
         row = {"hardware": hardware.name, **problem.to_dict()}
         for name, value in row.items():
@@ -98,4 +99,5 @@ def _drawn(problems: list[MMShape], hardware: Hardware, rng: np.random.Generator
         for name in NUMBER_FIELDS:
             columns.setdefault(name, []).extend(space.fields[name].tolist())
     count = len(columns["template"])
-    return Dataset.from_columns({**columns, "time_us": np.ones(count, np.float32)})
+    dataset = Dataset.from_columns({**columns, "time_us": np.ones(count, np.float32)})
+    return feature_table(dataset, hardware)

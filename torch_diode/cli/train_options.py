@@ -48,6 +48,15 @@ class Learning:
         str | None,
         typer.Option(help="Start from a trained model: its file, or `shipped` (fine-tuning)."),
     ] = None
+    teachers: Annotated[
+        int,
+        typer.Option(
+            help="Wider networks trained first, whose agreement the model learns from too; each "
+            "takes as long as the model itself (0; the shipped model has 4).",
+            min=0,
+            max=32,
+        ),
+    ] = 0
     must_beat_aten: Annotated[
         bool,
         typer.Option(

@@ -17,6 +17,7 @@ from torch_diode.cli.output import say
 from torch_diode.cli.progress import TrainingProgress
 from torch_diode.cli.rehearsal import joined, rehearsal
 from torch_diode.cli.score_tables import print_errors, print_regret, print_slices, say_notes
+from torch_diode.cli.teaching import taught
 from torch_diode.cli.timings import chip_of, read_timings
 from torch_diode.cli.train_options import Learning
 from torch_diode.files.faults import naming
@@ -143,7 +144,10 @@ class Training:
         say(_told(parts))
         options = _for_few(options, parts, self.learning)
         begun = time.monotonic()
-        trained = self._train(_rehearsing(parts, start, hardware, options), options, start)
+        more = _rehearsing(parts, start, hardware, options)
+        if self.learning.teachers:
+            more = taught(more, dataset, hardware, options, self.learning.teachers)
+        trained = self._train(more, options, start)
         say(f"Trained in {time.monotonic() - begun:,.0f} s")
         self._finish(trained, parts, dataset, hardware, start)
 
@@ -208,6 +212,9 @@ class Training:
                 raise typer.Exit(1)
             say(f"Warning: {told}.")
         metadata = describe(trained, parts.train, dataset, hardware, found)
+        if self.learning.teachers:
+            options = {**metadata.options, "teachers": self.learning.teachers}
+            metadata = replace(metadata, options=options)
         if start is not None:
             metadata = _continued(metadata, start)
         save_model(self.model, network.state_dict(), metadata)

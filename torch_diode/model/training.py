@@ -143,6 +143,19 @@ def train(
     return Trained(run.network, run.history, options)
 
 
+def train_configs(
+    parts: Parts, options: TrainingOptions, progress: Progress | None = None
+) -> TimingNetwork:
+    """A network for configs alone, as its last epoch left it: a teacher, not a model."""
+    torch.manual_seed(options.seed)
+    run = _Run(parts, options)
+    while run.epoch < options.epochs:
+        row = run.train_epoch(evaluating=False)
+        if progress is not None:
+            progress(row)
+    return run.network.cpu().eval()
+
+
 class _Run:
     def __init__(
         self,
@@ -210,7 +223,7 @@ class _Run:
             self.network.aten.weights[-1].zero_()
             self.network.aten.biases[-1].fill_(float(best[np.isfinite(best)].mean()))
 
-    def train_epoch(self) -> Row:
+    def train_epoch(self, evaluating: bool = True) -> Row:
         """All problems once; the row of history for it, with the regret where it was evaluated."""
         o, total, steps = (
             self.options,
@@ -236,7 +249,8 @@ class _Run:
             "loss": float(total[0]) / steps,
             "list_loss": float(total[1]) / steps,
         }
-        if self.epoch % o.evaluate_every == 0 or self.epoch == o.epochs:
+        due = self.epoch % o.evaluate_every == 0 or self.epoch == o.epochs
+        if evaluating and due:
             row |= self._evaluate()
         return row
 
