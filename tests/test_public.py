@@ -101,7 +101,7 @@ def catches_all(node: ast.ExceptHandler) -> bool:
     if node.type is None:
         return True
     kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
-    names = {kind.attr if isinstance(kind, ast.Attribute) else kind.id for kind in kinds}
+    names = {getattr(kind, "attr", getattr(kind, "id", "")) for kind in kinds}
     return bool(names & {"Exception", "BaseException"})
 
 

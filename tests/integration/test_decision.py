@@ -25,7 +25,7 @@ def test_the_fingerprint_changes_with_heuristic_mode_and_number() -> None:
             settings.changed(mode="single"),
             settings.changed(top=7),
             settings.changed(tma=True),
-            settings.changed(epilogues=False),
+            settings.changed(epilogues=True),
         )
     }
     assert len(texts) == 6

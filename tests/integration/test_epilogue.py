@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch._inductor.codecache import PyCodeCache
 from torch._inductor.virtualized import V
 from torch.nn import functional
 
@@ -15,7 +17,14 @@ from tests.integration.cases import CONFIG, MAX_AUTOTUNE
 from tests.integration.forced import Answering, Forced
 from torch_diode.hardware import known
 from torch_diode.integration import registration
-from torch_diode.integration.epilogue import LAUNCH_US, Epilogue, epilogue_of, with_extra
+from torch_diode.integration.epilogue import (
+    IN_L2,
+    IN_MEMORY,
+    LAUNCH_US,
+    Epilogue,
+    epilogue_of,
+    with_extra,
+)
 from torch_diode.integration.lowering import Dynamic, Input, lower
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.candidates import Candidates
@@ -42,7 +51,7 @@ def found_in(
         times = np.where(candidates.is_template(ATEN), 1.0, 1e6)
         return Ranking.by_time(times, "looking")
 
-    with registration.using(Answering(look)):
+    with registration.using(Answering(look), epilogues=True):
         lower(fn, inputs, config, generate=False)
     assert registration.status().counters.fallbacks == {}
     return found
@@ -89,9 +98,9 @@ def test_pointwise_work_is_found_with_the_products_bytes(case: str) -> None:
 @pytest.mark.parametrize("case", TAKEN)
 def test_inductor_takes_along_what_is_found_and_only_with_a_template(case: str) -> None:
     fn, inputs, _ = TAKEN[case]
-    with registration.using(Forced(CONFIG)):
+    with registration.using(Forced(CONFIG), epilogues=True):
         fused = lower(fn, inputs).kernels
-    with registration.using(Forced(None)):
+    with registration.using(Forced(None), epilogues=True):
         apart = lower(fn, inputs).kernels
     assert not [name for name in fused if name.startswith("triton_poi")]
     assert len([name for name in apart if name.startswith("triton_poi")]) == 1
@@ -107,10 +116,9 @@ LEFT: dict[str, tuple[Callable[..., Any], list[Input]]] = {
         [X, W, FULL],
     ),
     "turned round": (lambda x, w, r: torch.mm(x, w).t() + r, [X, W, Input((N, M))]),
-    "a part": (lambda x, w: torch.relu(torch.mm(x, w)[:, :64]), [X, W]),
-    "copied out": (
-        lambda x, w: torch.mm(x, w).view(M, 8, 64).permute(1, 0, 2).contiguous(),
-        [X, W],
+    "regrouped and turned round": (
+        lambda x, w, r: torch.mm(x, w).view(M, 8, 64).permute(1, 0, 2) * r,
+        [X, W, Input((8, M, 64))],
     ),
     "the product is an output": (
         lambda x, w: (p := torch.mm(x, w), torch.relu(p)),
@@ -125,7 +133,6 @@ LEFT: dict[str, tuple[Callable[..., Any], list[Input]]] = {
         [X, W],
     ),
     "more elements": (lambda x, w, r: torch.mm(x, w) + r, [X, W, Input((4, M, N))]),
-    "random numbers": (lambda x, w: functional.dropout(torch.mm(x, w), 0.5), [X, W]),
 }
 
 
@@ -158,7 +165,7 @@ def test_work_on_two_products_counts_for_the_later_one() -> None:
 
 
 def test_work_on_two_products_does_not_count_again_where_the_first_is_a_template() -> None:
-    with registration.using(Forced(CONFIG)):
+    with registration.using(Forced(CONFIG), epilogues=True):
         kernels = lower(gated, [X, W, W]).kernels
     assert [bool(decision.epilogue) for decision in registration.explain()] == [False, False]
     assert not [name for name in kernels if name.startswith("triton_poi")]
@@ -173,7 +180,7 @@ def nearly_tied(candidates: Candidates) -> Ranking:
 
 def test_the_epilogue_decides_between_close_ones_and_is_explained() -> None:
     fn, inputs, _ = TAKEN["gelu"]
-    with registration.using(Answering(nearly_tied)):
+    with registration.using(Answering(nearly_tied), epilogues=True):
         assert lower(fn, inputs).configs[0]["BLOCK_M"] == CONFIG.block_m
         decision = registration.explain()[-1]
         assert decision.winner.candidate == Candidate("triton::mm", CONFIG)
@@ -186,9 +193,9 @@ def test_the_epilogue_decides_between_close_ones_and_is_explained() -> None:
         assert "mm" in lower(torch.mm, inputs).kernels
 
 
-def test_a_switch_turns_it_off() -> None:
+def test_it_is_off_unless_asked_for() -> None:
     fn, inputs, _ = TAKEN["gelu"]
-    with registration.using(Answering(nearly_tied), epilogues=False):
+    with registration.using(Answering(nearly_tied)):
         assert "mm" in lower(fn, inputs).kernels
         assert registration.explain()[-1].epilogue == ""
 
@@ -196,7 +203,7 @@ def test_a_switch_turns_it_off() -> None:
 def test_max_autotune_still_has_aten_among_its_few(benchmarked: list[list[Any]]) -> None:
     fn, inputs, _ = TAKEN["gelu"]
     config = {**MAX_AUTOTUNE, "benchmark_epilogue_fusion": False}
-    with registration.using(Answering(nearly_tied), top=3):
+    with registration.using(Answering(nearly_tied), top=3, epilogues=True):
         lower(fn, inputs, config, generate=False)
     assert len(benchmarked[0]) == 3
     assert registration.explain()[-1].winner.candidate.template == "triton::mm"
@@ -212,7 +219,7 @@ def test_a_fault_while_looking_costs_nothing_but_the_epilogue(
     fn, inputs, _ = TAKEN["gelu"]
     with (
         pytest.warns(UserWarning, match="no such graph"),
-        registration.using(Forced(CONFIG)),
+        registration.using(Forced(CONFIG), epilogues=True),
     ):
         assert lower(fn, inputs).configs[0]["BLOCK_M"] == CONFIG.block_m
 
@@ -220,8 +227,27 @@ def test_a_fault_while_looking_costs_nothing_but_the_epilogue(
 def test_the_extra_time_grows_with_the_bytes_and_less_while_they_stay_in_the_l2() -> None:
     small, fits, large = (Epilogue(("add",), size).extra_us(H200) for size in (0, 10**7, 10**9))
     assert small == LAUNCH_US
-    assert fits == pytest.approx(LAUNCH_US + 0.5 * 2e7 / (H200.memory_gbps * 1e3))
-    assert large == pytest.approx(LAUNCH_US + 2e9 / (H200.memory_gbps * 1e3))
+    assert fits == pytest.approx(LAUNCH_US + IN_L2 * 2e7 / (H200.memory_gbps * 1e3))
+    assert large == pytest.approx(LAUNCH_US + IN_MEMORY * 2e9 / (H200.memory_gbps * 1e3))
+
+
+def shared_memory(fn: Callable[..., Any], inputs: list[Input]) -> int:
+    """Of the template's kernel, compiled for the chip."""
+    with registration.using(Forced(CONFIG), epilogues=True):
+        source = lower(fn, inputs).source
+    found = re.search(r"async_compile\.triton\('(triton_tem_\w+)', '''(.*?)'''", source, re.S)
+    assert found is not None
+    kernel = getattr(PyCodeCache.load(found[2]), found[1])
+    kernel.precompile(warm_cache_only=True)
+    made = kernel.compile_results[0].kernel
+    return int(made.shared if hasattr(made, "shared") else made.metadata.shared)
+
+
+def test_work_taken_along_needs_no_more_shared_memory() -> None:
+    def work(x: torch.Tensor, w: torch.Tensor, z: torch.Tensor, r: torch.Tensor) -> torch.Tensor:
+        return functional.silu(torch.mm(x, w)) * z + r
+
+    assert shared_memory(work, [X, W, FULL, FULL]) <= shared_memory(torch.mm, [X, W])
 
 
 SPACE = Candidates.of([Candidate(ATEN), Candidate("triton::mm", CONFIG)])

@@ -7,14 +7,18 @@ What else the work reads, and what it computes, both ways have in common. So ATe
 
     LAUNCH_US + (the product's bytes, twice) / memory bandwidth
 
-more, and only the part of the traffic given by `CACHED` where product and result stay in the L2.
-Both constants are on the low side: what is added must be certain. `benchmarks/epilogues.py` holds
-them against a real chip.
+more, of which only a share counts: a template does the work at the end of each block, where little
+else goes on, and what stays in the L2 costs less than the memory's bandwidth says. The constants
+are on the low side: what is added must be certain. `benchmarks/epilogues.py` fits them on a chip.
 
 It is added only where all of that is plain to see. The product is read by pointwise work alone,
 over the same elements, and is no output; the work has one result, and that goes to kernels that
 fuse with nothing (a matmul, an attention, a convolution) or out of the graph. A reduction behind
 it would have made one kernel with it anyway. Work on the products of two matmuls is counted once.
+
+That a template takes the work along does not endanger it: Triton hands the accumulator over in
+parts, through shared memory the main loop no longer needs, and compiled kernels with such work
+were seen to need not a byte more than those without.
 """
 
 from __future__ import annotations
@@ -35,7 +39,8 @@ from torch_diode.types.hardware import Hardware
 from torch_diode.types.ranking import Ranking
 
 LAUNCH_US = 1.5
-CACHED = 0.5
+IN_L2, IN_MEMORY = 0.4, 0.7
+"""The share of the traffic that counts, by where product and result find room."""
 
 _MATMULS = frozenset({"aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm"})
 _ALONE = _MATMULS | {
@@ -66,7 +71,7 @@ class Epilogue:
         if not hardware.memory_gbps:
             return 0.0
         traffic = 2 * self.product_bytes
-        share = CACHED if traffic <= hardware.l2_bytes else 1.0
+        share = IN_L2 if traffic <= hardware.l2_bytes else IN_MEMORY
         return LAUNCH_US + share * traffic / (hardware.memory_gbps * 1e3)
 
 
@@ -81,7 +86,7 @@ def epilogue_of(graph: Any) -> Epilogue | None:
     if not count:
         return None
     members = _pointwise_after(node, count)
-    if not members or _is_anothers(node, members, graph.env):
+    if not members or _is_anothers(node, members, graph):
         return None
     ops = tuple(dict.fromkeys(_name(member).rpartition(".")[2] for member in members))
     return Epilogue(ops, count * node.meta["val"].dtype.itemsize)
@@ -132,7 +137,7 @@ def _pointwise_after(matmul: Node, count: int) -> dict[Node, None]:
     return members
 
 
-def _is_anothers(matmul: Node, members: Iterable[Node], lowered: dict[Node, Any]) -> bool:
+def _is_anothers(matmul: Node, members: Iterable[Node], graph: Any) -> bool:
     """Whether the work also reads another matmul's product, and may go with that one: it comes
     later, or has been made a template."""
     own = {matmul, *members}
@@ -145,18 +150,21 @@ def _is_anothers(matmul: Node, members: Iterable[Node], lowered: dict[Node, Any]
         seen.add(node)
         if len(seen) > 4 * _MOST_NODES:
             return True
-        value = lowered.get(node)
-        if _name(node) in _MATMULS:
-            if value is None or releases.is_template(value):
+        if node in graph.env:
+            if releases.reads_template(graph.env[node], graph):
                 return True
-        elif (_is_pointwise(node) or _is_view(node)) and not releases.is_in_memory(value):
+        elif _name(node) in _MATMULS:
+            return True
+        elif _is_pointwise(node) or _is_view(node):
             waiting += node.all_input_nodes
     return False
 
 
 def _readers(node: Node) -> Iterator[Node]:
-    """Who reads a value, in its own grouping of dimensions or another."""
+    """Who reads a value, in its own grouping of dimensions or another; not what nobody reads."""
     for user in node.users:
+        if not user.users and _is_pointwise(user):
+            continue
         if _name(user) in _REGROUPING:
             yield from _readers(user)
         else:
@@ -167,7 +175,7 @@ def _fuses_with_nothing(node: Node) -> bool:
     """Whether what this reads has to be in memory before it starts."""
     if node.op == "output" or _name(node) in _ALONE:
         return True
-    return _is_view(node) and all(_fuses_with_nothing(user) for user in node.users)
+    return _is_view(node) and all(_fuses_with_nothing(user) for user in _readers(node))
 
 
 def _is_pointwise(node: Node) -> bool:

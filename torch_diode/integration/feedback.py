@@ -33,7 +33,7 @@ _SPLIT_NAME = re.compile(r"decompose_k_mm_(\d+)_split.*")
 
 
 class MatmulDatasetCollector:
-    """Keeps what Inductor times while the `with` is open, of any code that compiles inside it.
+    """Keeps what Inductor times while the `with` is open, of any code that compiles inside it::
 
         with MatmulDatasetCollector() as collector:
             torch.compile(model, mode="max-autotune")(x)

@@ -64,13 +64,19 @@ def ranked(candidate: Candidate, predicted_us: float) -> Ranked:
     return Ranked(candidate, None if math.isnan(predicted_us) else predicted_us)
 
 
+_HEAD: tuple[str, ...] = (
+    *("problem", "winner", "us", "runner-up", "us"),
+    *("decided by", "kept", "took us"),
+)
+
+
 class Decisions(list[Decision]):
     """A list of decisions that prints as a table."""
 
     def __str__(self) -> str:
         if not self:
             return "no decisions recorded"
-        head = ("problem", "winner", "us", "runner-up", "us", "decided by", "kept", "took us")
+        head = _HEAD
         rows = [head, *(_cells(decision) for decision in self)]
         if any(decision.epilogue for decision in self):
             ends = ["then", *(decision.epilogue for decision in self)]

@@ -290,28 +290,18 @@ def has_lowering(op: Any) -> bool:
     return op in lowering.lowerings and op not in lowering.fallbacks
 
 
-def is_template(value: Any) -> bool:
-    """Whether what a node was lowered to is a matmul template's output, one or several to choose
-    from."""
-    from torch._inductor import ir
-
-    return isinstance(_storage_of(value), ir.TemplateBuffer)
-
-
-def is_in_memory(value: Any) -> bool:
-    """Whether what a node was lowered to has a buffer already, and is no formula any more."""
-    from torch._inductor import ir
-
-    return isinstance(_storage_of(value), ir.Buffer)
-
-
-def _storage_of(value: Any) -> Any:
-    """What lies under the boxes and views of Inductor's values."""
+def reads_template(value: Any, graph: Any) -> bool:
+    """Whether what a node was lowered to is a matmul template's output, or a formula that reads
+    one; a formula has no place in memory yet."""
     from torch._inductor import ir
 
     while isinstance(value, (ir.MutableBox, ir.BaseView)):
         value = value.data
-    return value
+    if isinstance(value, ir.Loops):
+        sources = [graph.name_to_buffer.get(name) for name in value.get_read_names()]
+    else:
+        sources = [value]
+    return any(isinstance(source, ir.TemplateBuffer) for source in sources)
 
 
 def tf32_allowed() -> bool:

@@ -1,0 +1,123 @@
+"""What the live benchmarks share: what a run was made with, ratios, tables, saving as it goes."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from torch_diode.files.atomic import write_text
+from torch_diode.integration.guard import DiodeWarning, Guard
+
+RESULTS = Path(__file__).parent / "results"
+Result = TypeVar("Result")
+
+
+def made_with(hardware: str, seed: int) -> dict[str, Any]:
+    """Hardware, releases, date and command of a run."""
+    names = ("torch", "triton", "numpy", "transformers", "timm")
+    return {
+        "hardware": hardware,
+        "gpu": gpu_name(),
+        **{name: found for name in names if (found := _release(name))},
+        "python": platform.python_version(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0,
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+        "seed": seed,
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+    }
+
+
+def _release(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def gpu_name() -> str:
+    """As the driver reports it, with its release; asked without touching CUDA."""
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, check=True, timeout=20)
+    except (OSError, subprocess.SubprocessError):
+        return "none"
+    return done.stdout.strip().splitlines()[0]
+
+
+def seconds_alive() -> float:
+    """How long ago this process was started: importing torch is part of the time given."""
+    started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+
+
+def save(path: Path, data: dict[str, Any]) -> None:
+    """As JSON with a row a line, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plain = _plain(data)
+    rows = [json.dumps(row, allow_nan=False) for row in plain.pop("rows", [])]
+    head = json.dumps(plain, indent=1, allow_nan=False).removesuffix("\n}")
+    write_text(path, f'{head},\n "rows": [\n' + ",\n".join(rows) + "\n]}\n")
+
+
+def _plain(value: Any) -> Any:
+    """With null for what is not a number: JSON has no NaN."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def attempted(step: Callable[[], Result]) -> tuple[Result | None, str]:
+    """What a step returns, or what it raised: one case that fails must not cost the others."""
+    guard = Guard()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiodeWarning)
+        result = guard.run(step)
+    counters = guard.counters
+    fault = next(iter([*counters.fallbacks, *counters.abstentions]), "")
+    if fault:
+        print(f"failed: {fault}", flush=True)
+    return result, fault
+
+
+def geomean(values: Sequence[float]) -> float:
+    return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else math.nan
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The smallest value that so many of all do not exceed."""
+    if not values:
+        return math.nan
+    return sorted(values)[max(math.ceil(share * len(values)) - 1, 0)]
+
+
+def as_table(rows: Sequence[Sequence[Any]]) -> str:
+    """Columns side by side, the first row over a line, numbers to four digits."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+    lines = [
+        "  ".join(
+            text.ljust(width) if i == 0 else text.rjust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "-" if math.isnan(value) else f"{value:.4g}"
+    return "-" if value is None else str(value)

@@ -1,0 +1,198 @@
+"""Problems of the live selection benchmark, and what its rows come to."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _live import geomean, quantile
+
+from torch_diode.files.datasets import read_dataset
+from torch_diode.files.shape_sets import read_shapes
+from torch_diode.model.features import roofline_us
+from torch_diode.model.problem_arrays import ProblemArrays
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+
+ROOT = Path(__file__).parents[1]
+VALIDATION = ROOT / "diode_datasets/matmul/{}/validation"
+REAL = ROOT / "diode_datasets/shapes/real_models.json"
+MOST_ROOFLINE_US = 300.0
+SWEPT = 8
+LOG_NORMAL, REAL_MODELS = "log-normal", "real models"
+DIODE, TUNED, DEFAULT = "diode", "diode max-autotune", "max-autotune"
+PLAIN = "plain"
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A problem never trained on. `swept` are its fastest candidates in a sweep over the complete
+    space, where there was one."""
+
+    problem: MMShape
+    origin: str
+    swept: tuple[Candidate, ...] = ()
+
+
+def posed_problems(count: int, seed: int, hardware: Hardware) -> list[Posed]:
+    """Both origins in turn, each spread evenly over op and dtype: any first part is balanced."""
+    sets = [_validation(seed, hardware), _real(seed, hardware)]
+    mixed = [one for pair in itertools.zip_longest(*sets) for one in pair if one is not None]
+    return mixed[:count]
+
+
+def _validation(seed: int, hardware: Hardware) -> list[Posed]:
+    data = read_dataset(str(VALIDATION).format(hardware.name))
+    groups = data.problems
+    times = np.where(np.array(data.texts("status")) == "ok", data.values("time_us"), np.nan)
+    best: dict[int, list[Candidate]] = {}
+    for row in groups.fastest(times, SWEPT):
+        candidate = data[int(row)].candidate
+        if candidate.template not in (ATEN, DECOMPOSE_K):
+            best.setdefault(int(groups.ids[row]), []).append(candidate)
+    found = [
+        Posed(data.problem(int(row)), LOG_NORMAL, tuple(best.get(number, ())))
+        for number, row in enumerate(groups.first)
+    ]
+    return _spread([p for p in found if _is_quick(p.problem, hardware)], seed)
+
+
+def _real(seed: int, hardware: Hardware) -> list[Posed]:
+    problems = [p for p in read_shapes(REAL).problems if p.out_dtype == p.dtype]
+    return _spread([Posed(p, REAL_MODELS) for p in problems if _is_quick(p, hardware)], seed)
+
+
+def _is_quick(problem: MMShape, hardware: Hardware) -> bool:
+    return float(roofline_us(ProblemArrays.of(problem), hardware)[0]) <= MOST_ROOFLINE_US
+
+
+def _spread(found: list[Posed], seed: int) -> list[Posed]:
+    """Shuffled, and then one of each kind in turn."""
+    random.Random(seed).shuffle(found)
+    kinds: dict[Hashable, list[Posed]] = {}
+    for one in found:
+        p = one.problem
+        kinds.setdefault((p.op, p.dtype, p.tf32), []).append(one)
+    turns = itertools.zip_longest(*(kinds[kind] for kind in sorted(kinds, key=str)))
+    return [one for turn in turns for one in turn if one is not None]
+
+
+# What the rows come to
+
+
+def time_of(row: Row, method: str) -> tuple[float, float] | None:
+    """What a method's kernel took, and the noise of that as a fraction; None where not known."""
+    times = row.get("times", {})
+    if method == "best":
+        name = min(times, key=lambda name: times[name][0], default=None)
+    else:
+        name = {ATEN: ATEN, DIODE: row.get("diode")}.get(method) or row.get(method, {}).get("pick")
+    found = times.get(name)
+    return (found[0], found[1]) if found else None
+
+
+def ratios(rows: Sequence[Row], method: str, over: str) -> list[tuple[float, float, Row]]:
+    """Of each row that has both: the ratio, its noise, and the row."""
+    found = []
+    for row in rows:
+        one, other = time_of(row, method), time_of(row, over)
+        if one and other:
+            found.append((one[0] / other[0], math.hypot(one[1], other[1]), row))
+    return found
+
+
+def summary(rows: Sequence[Row]) -> dict[str, Any]:
+    """All numbers of the benchmark, with the number of problems each comes from."""
+    result: dict[str, Any] = {}
+    for name in (LOG_NORMAL, REAL_MODELS, "all"):
+        part = [row for row in rows if name in ("all", row["set"])]
+        result[name] = {
+            f"{method} over {over}": _of_ratios(ratios(part, method, over))
+            for method, over in (
+                *((DIODE, other) for other in ("best", ATEN, DEFAULT)),
+                *((TUNED, other) for other in ("best", ATEN, DEFAULT)),
+                *((other, "best") for other in (ATEN, DEFAULT)),
+            )
+        }
+    result["kernels benchmarked"] = {
+        method: _mean([row[method]["benchmarked"] for row in rows if method in row])
+        for method in (TUNED, DEFAULT)
+    }
+    result["decision_us"] = quantile([r["decision_us"] for r in rows if "decision_us" in r], 0.5)
+    result["compile seconds"] = _compile_seconds(rows)
+    result["chosen ATen"] = _mean([float(r["diode"] == ATEN) for r in rows if r.get("diode")])
+    return result
+
+
+def _of_ratios(found: Sequence[tuple[float, float, Row]]) -> dict[str, float]:
+    values = [ratio for ratio, _, _ in found]
+    return {
+        "problems": len(values),
+        "geomean": geomean(values),
+        "p99": quantile(values, 0.99),
+        "most": max(values, default=math.nan),
+        "above 1.05": sum(value > 1.05 for value in values),
+        "above 1.05 beyond noise": sum(value - noise > 1.05 for value, noise, _ in found),
+    }
+
+
+def _compile_seconds(rows: Sequence[Row]) -> dict[str, float]:
+    cold = [row["cold"] for row in rows if "cold" in row]
+
+    def over(method: str, other: str) -> float:
+        pairs = [(c[method], c[other]) for c in cold if method in c and other in c]
+        return geomean([one["compile_s"] / two["compile_s"] for one, two in pairs])
+
+    found: dict[str, float] = {"problems": len(cold)}
+    for method in (PLAIN, DIODE, TUNED, DEFAULT):
+        taken = [c[method]["compile_s"] for c in cold if method in c]
+        found[f"{method}, median"] = quantile(taken, 0.5)
+    found[f"{DIODE} over {PLAIN}"] = over(DIODE, PLAIN)
+    found[f"{DEFAULT} over {DIODE}"] = over(DEFAULT, DIODE)
+    found[f"{DEFAULT} over {TUNED}"] = over(DEFAULT, TUNED)
+    return found
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def table_rows(found: dict[str, Any]) -> list[list[Any]]:
+    """The summary's ratios as rows of a table."""
+    columns = ("problems", "geomean", "p99", "most", "above 1.05", "above 1.05 beyond noise")
+    rows: list[list[Any]] = [["ratio of GPU times", "set", *columns]]
+    for name in (LOG_NORMAL, REAL_MODELS, "all"):
+        for label, numbers in found[name].items():
+            if numbers["problems"]:
+                rows.append([label, name, *(numbers[column] for column in columns)])
+    return rows
+
+
+def worst(rows: Sequence[Row], method: str, over: str, count: int) -> list[list[Any]]:
+    """The problems a method does worst on, and what it ran."""
+    name: Callable[[Row], str] = lambda row: (  # noqa: E731
+        row["diode"] if method == DIODE else row[method]["pick"]
+    )
+    found = sorted(ratios(rows, method, over), key=lambda one: -one[0])[:count]
+    return [
+        ["problem", f"{method} over {over}", "noise", "ran", "best known"],
+        *(
+            [
+                row["problem"],
+                ratio,
+                noise,
+                name(row),
+                min(row["times"], key=lambda n: row["times"][n][0]),
+            ]
+            for ratio, noise, row in found
+        ),
+    ]

@@ -1,0 +1,343 @@
+"""Whether counting what follows a matmul picks the right side. Needs a GPU.
+
+    python benchmarks/epilogues.py --minutes 3 [--problems 60]
+    python benchmarks/epilogues.py --dry --problems 6      # no GPU: real decisions, made-up times
+
+A matmul with pointwise work behind it, compiled four ways: ATen and the model's best Triton
+config, each alone and with the work. All four are replayed as CUDA graphs and timed in turns, cold
+L2. From them comes what ATen really pays more for the work, against what the decision counts for
+it; and how long what torch-diode chose takes, with and without counting, over the faster side.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# torch-diode is on where this says so, and nowhere else.
+os.environ["TORCH_DIODE"] = "0"
+
+import numpy as np
+import torch
+from _live import RESULTS, as_table, attempted, geomean, made_with, quantile, save, seconds_alive
+from torch import Tensor
+from torch.nn import functional
+
+from torch_diode.hardware import known
+from torch_diode.heuristics.base import Heuristic
+from torch_diode.types.candidate import ATEN, Candidate
+from torch_diode.types.errors import DiodeError
+from torch_diode.types.hardware import Hardware
+
+SIZES = (
+    (2048, 3072, 768),
+    (512, 768, 768),
+    (128, 4096, 4096),
+    (4096, 4096, 1024),
+    (16, 14336, 4096),
+    (1024, 512, 256),
+    (6304, 768, 768),
+    (64, 2048, 512),
+    (256, 1024, 1024),
+    (2048, 256, 1024),
+)
+"""M, N, K."""
+
+Row = dict[str, Any]
+
+
+def product(x: Tensor, w: Tensor) -> Tensor:
+    """The matmul alone, of a linear layer's weight."""
+    return torch.mm(x, w.t())
+
+
+WORK: dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]] = {
+    "bias": (lambda x, w, b: product(x, w) + b, ("n",)),
+    "gelu": (lambda x, w: functional.gelu(product(x, w)), ()),
+    "bias, gelu": (lambda x, w, b: functional.gelu(product(x, w) + b), ("n",)),
+    "silu, times": (lambda x, w, z: functional.silu(product(x, w)) * z, ("mn",)),
+    "residual": (lambda x, w, r: product(x, w) + r, ("mn",)),
+    "cast": (lambda x, w: product(x, w).float(), ()),
+}
+"""What follows, and what it reads besides: a vector along N, or a matrix like the product."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One matmul and what follows it."""
+
+    size: tuple[int, int, int]
+    work: str
+
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Of the inputs: x, the weight, and what the work reads."""
+        m, n, k = self.size
+        extra = {"n": (n,), "mn": (m, n)}
+        return [(m, k), (n, k), *(extra[name] for name in WORK[self.work][1])]
+
+
+def cases(count: int, seed: int) -> list[Case]:
+    """All kinds of work in turn, so that any first part has each."""
+    found = []
+    for turn, size in enumerate(SIZES):
+        works = list(WORK)
+        random.Random(f"{seed} {turn}").shuffle(works)
+        found += [Case(size, work) for work in works]
+    return sorted(found, key=lambda c: (found.index(c) % len(WORK), SIZES.index(c.size)))[:count]
+
+
+# With the GPU
+
+
+class Bench:
+    """Compiles, captures and times."""
+
+    def __init__(self, hardware: Hardware, heuristic: Heuristic, seed: int) -> None:
+        from torch_diode.collection.timer import Timer
+
+        self.heuristic = heuristic
+        self.device = torch.device("cuda", torch.cuda.current_device())
+        self.timer = Timer(self.device, 2 * hardware.l2_bytes, seed)
+
+    def row(self, case: Case) -> Row:
+        """Decisions and times of one case."""
+        inputs = [
+            torch.randn(shape, device=self.device, dtype=torch.bfloat16) for shape in case.shapes()
+        ]
+        fn = WORK[case.work][0]
+        expected = fn(*inputs).float()
+        counted, aten = self._observed(fn, inputs, epilogues=True)
+        uncounted, _ = self._observed(fn, inputs, epilogues=False)
+        row = decision_row(case, counted, uncounted)
+        best = best_triton(counted)
+        if best is None:
+            return row
+        triton, result = self._made(fn, inputs, best)
+        row["difference"] = float((result.float() - expected).norm() / expected.norm())
+        alone = [
+            self._made(product, inputs[:2], candidate)[0] for candidate in (Candidate(ATEN), best)
+        ]
+        found = self.timer.measure([aten, triton, *alone], ((float("inf"), 30),))
+        names = ("aten_us", "triton_us", "aten_alone_us", "triton_alone_us")
+        row |= {name: one.time_us for name, one in zip(names, found, strict=True)}
+        return row | judged(row)
+
+    def _observed(
+        self, fn: Callable[..., Tensor], inputs: list[Tensor], *, epilogues: bool
+    ) -> tuple[Any, Callable[[], Any]]:
+        """What torch-diode would choose, while torch compiles its own choice, ATen."""
+        from torch_diode.integration import registration
+
+        before = len(registration.explain())
+        with registration.using(self.heuristic, "observe", epilogues=epilogues):
+            replay, _ = self._captured(fn, inputs)
+            found = registration.explain()[before:]
+        return (found[-1] if found else None), replay
+
+    def _made(
+        self, fn: Callable[..., Tensor], inputs: list[Tensor], candidate: Candidate
+    ) -> tuple[Callable[[], Any], Tensor]:
+        from torch_diode.integration import registration
+        from torch_diode.integration.static_kernels import Exactly
+
+        with registration.using(Exactly([candidate]), epilogues=False):
+            return self._captured(fn, inputs)
+
+    def _captured(
+        self, fn: Callable[..., Tensor], inputs: list[Tensor]
+    ) -> tuple[Callable[[], Any], Tensor]:
+        import torch._inductor.config as inductor_config
+
+        torch.compiler.reset()
+        compiled = torch.compile(fn, dynamic=False)
+        # A graph from a cache would ask for no decision.
+        with inductor_config.patch({"force_disable_caches": True}):
+            result = compiled(*inputs).clone()
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            compiled(*inputs)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            compiled(*inputs)
+        return graph.replay, result
+
+
+# Without one
+
+
+def dry_row(case: Case, hardware: Hardware, heuristic: Heuristic) -> Row:
+    """Decisions in the real lowering for the chip; times as predicted."""
+    from torch_diode.integration import registration
+    from torch_diode.integration.lowering import Input, lower
+
+    inputs = [Input(shape) for shape in case.shapes()]
+    found = []
+    for epilogues in (True, False):
+        with registration.using(heuristic, epilogues=epilogues):
+            lower(WORK[case.work][0], inputs, generate=False)
+            found.append(registration.explain()[-1])
+    row = decision_row(case, *found)
+    row |= {"aten_us": 10.0 + row["counted_us"], "triton_us": 10.0}
+    row |= {"aten_alone_us": 9.0, "triton_alone_us": 10.0, "difference": 0.0}
+    return row | judged(row)
+
+
+# Both
+
+
+def decision_row(case: Case, counted: Any, uncounted: Any) -> Row:
+    """What was decided, with what follows counted and not."""
+    row: Row = {"M": case.size[0], "N": case.size[1], "K": case.size[2], "work": case.work}
+    if counted is None or uncounted is None:
+        return {**row, "fault": "no decision"}
+    return {
+        **row,
+        "problem": counted.problem.key,
+        "then": counted.epilogue,
+        "counted_us": _added(counted.epilogue),
+        "with": str(counted.winner.candidate),
+        "without": str(uncounted.winner.candidate),
+    }
+
+
+def _added(text: str) -> float:
+    """The microseconds in what a decision says of its epilogue."""
+    return float(text.rpartition("+ ")[2].removesuffix(" us)")) if text else 0.0
+
+
+def best_triton(decision: Any) -> Candidate | None:
+    """The first config in a decision."""
+    if decision is None:
+        return None
+    entries = (decision.winner, *decision.runners_up)
+    return next((e.candidate for e in entries if e.candidate.config is not None), None)
+
+
+def judged(row: Row) -> Row:
+    """What ATen paid more for the work, and each choice over the faster side."""
+    sides = {True: row["aten_us"], False: row["triton_us"]}
+    best = min(sides.values())
+    extra = (row["aten_us"] - row["aten_alone_us"]) - (row["triton_us"] - row["triton_alone_us"])
+    return {
+        "extra_us": round(extra, 3),
+        "with_over_best": sides[row["with"] == ATEN] / best,
+        "without_over_best": sides[row["without"] == ATEN] / best,
+    }
+
+
+def summary(rows: list[Row], hardware: Hardware) -> dict[str, Any]:
+    """Over all cases, and over those where something was counted."""
+    timed = [row for row in rows if "with_over_best" in row]
+    found = [row for row in timed if row["counted_us"]]
+    return {
+        "cases": len(timed),
+        "counted in": len(found),
+        "chosen over the faster side": geomean([r["with_over_best"] for r in timed]),
+        "the same, nothing counted": geomean([r["without_over_best"] for r in timed]),
+        "chose the slower side by more than 2%": sum(r["with_over_best"] > 1.02 for r in timed),
+        "the same, nothing counted, by more than 2%": sum(
+            r["without_over_best"] > 1.02 for r in timed
+        ),
+        "measured minus counted us, quartiles": [
+            quantile([r["extra_us"] - r["counted_us"] for r in found], share)
+            for share in (0.25, 0.5, 0.75)
+        ],
+        "fitted": fitted(found, hardware),
+    }
+
+
+def fitted(rows: list[Row], hardware: Hardware) -> dict[str, Any]:
+    """The launch and the share of the traffic that fit what was measured, where product and result
+    fit into the L2 and where they do not."""
+    result = {}
+    for name, inside in (("in L2", True), ("in memory", False)):
+        found = [(4 * row["M"] * row["N"], row["extra_us"]) for row in rows]
+        own = [(t, extra) for t, extra in found if (t <= hardware.l2_bytes) == inside]
+        if len({traffic for traffic, _ in own}) < 2:
+            continue
+        at = np.array([traffic / (hardware.memory_gbps * 1e3) for traffic, _ in own])
+        share, launch = np.polyfit(at, np.array([extra for _, extra in own]), 1)
+        result[name] = {"cases": len(own), "launch_us": float(launch), "share": float(share)}
+    return result
+
+
+def show(rows: list[Row], hardware: Hardware) -> None:
+    """Every case, then the summary."""
+    columns = ("aten_us", "triton_us", "counted_us", "extra_us", "with_over_best")
+    table: list[list[Any]] = [["problem", "then", *columns, "chosen", "chosen uncounted"]]
+    for row in rows:
+        values = [row.get(column) for column in columns]
+        chosen = [row.get("with"), row.get("without")]
+        table.append([row.get("problem", row.get("fault")), row["work"], *values, *chosen])
+    print(as_table(table))
+    for name, value in summary(rows, hardware).items():
+        shown = f"{value:.4g}" if isinstance(value, (int, float)) else value
+        print(f"{name:46} {shown}")
+
+
+def measure(given: argparse.Namespace, hardware: Hardware) -> Iterator[Row]:
+    """Rows as they come, until the time is up."""
+    from torch_diode.integration import defaults
+    from torch_diode.integration.lowering import pretend
+    from torch_diode.integration.settings import Settings
+
+    deadline = time.monotonic() - seconds_alive() + 60 * given.minutes
+    heuristic = defaults.default_heuristic(hardware, Settings(model=defaults.SHIPPED))
+    if heuristic is None:
+        raise DiodeError(f"{hardware.name}: {defaults.NO_MODEL}; train one first")
+    wanted = cases(given.problems, given.seed)
+    with contextlib.ExitStack() as stack:
+        if given.dry:
+            stack.enter_context(pretend(hardware))
+            make: Callable[[Case], Row] = lambda case: dry_row(case, hardware, heuristic)  # noqa: E731
+        else:
+            make = Bench(hardware, heuristic, given.seed).row
+        for case in itertools.takewhile(lambda _: time.monotonic() < deadline, wanted):
+            row, fault = attempted(lambda case=case: make(case))
+            yield row if row is not None else {**decision_row(case, None, None), "fault": fault}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--problems", type=int, default=len(SIZES) * len(WORK))
+    parser.add_argument("--minutes", type=float, default=3, help="begin nothing after that")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--hardware", default="nvidia-h200")
+    parser.add_argument("--dry", action="store_true", help="without a GPU, with made-up times")
+    parser.add_argument("--output", type=Path, default=RESULTS / "epilogues.json")
+    given = parser.parse_args()
+    if not given.dry and not torch.cuda.is_available():
+        print("skipped: needs a GPU")
+        return 0
+    hardware = known(given.hardware)
+    head = {**made_with(hardware.name, given.seed), "dry": given.dry}
+    rows: list[Row] = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="epilogues-") as folder:
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{folder}/inductor"
+            os.environ["TRITON_CACHE_DIR"] = f"{folder}/triton"
+            for row in measure(given, hardware):
+                rows.append(row)
+                save(given.output, {**head, "summary": summary(rows, hardware), "rows": rows})
+    except DiodeError as fault:
+        print(f"error: {fault}", file=sys.stderr)
+        return 2
+    show(rows, hardware)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""The selection benchmark without its GPU: real problems, decisions and kernels."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.rehearsal import rehearse
+from torch_diode.types.problem import MMShape
+
+pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
+
+
+def test_every_part_is_rehearsed_and_gone_on_with(tmp_path: Path) -> None:
+    output = tmp_path / "selection.json"
+    few = ("--processes", "1", "--minutes", "5", "--cold", "1")
+    data, printed = rehearse(
+        "selection_live.py", output, "--problems", "2", "--parts", "clean,cold", *few
+    )
+    assert data["dry"]
+    assert {"hardware", "torch", "triton", "seed", "date", "command", "python"} <= set(data)
+    assert {row["set"] for row in data["rows"]} == {"log-normal", "real models"}
+    for row in data["rows"]:
+        assert MMShape.from_key(row["problem"]).key == row["problem"]
+        assert row["diode"] in row["times"]
+        assert row["listed"] > 1
+        assert len(row["times"]) > 10
+    assert [("cold" in row) for row in data["rows"]] == [True, False]
+    own = [row["times"][row["diode"]][0] / row["times"]["aten"][0] for row in data["rows"]]
+    ratio = data["summary"]["all"]["diode over aten"]
+    assert ratio["geomean"] == pytest.approx(math.exp(sum(map(math.log, own)) / 2))
+    assert ratio["problems"] == 2
+    assert "diode over aten" in printed
+
+    again, _ = rehearse("selection_live.py", output, "--problems", "2", "--parts", "tuned", *few)
+    assert [row["times"]["aten"] for row in again["rows"]] == [
+        row["times"]["aten"] for row in data["rows"]
+    ]
+    for row in again["rows"]:
+        assert row["max-autotune"]["pick"] in row["times"]
+    assert again["summary"]["all"]["max-autotune over best"]["geomean"] >= 1.0
+    assert again["summary"]["kernels benchmarked"]["diode max-autotune"] == 3.0

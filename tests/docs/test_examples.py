@@ -1,0 +1,155 @@
+"""The examples in the pages and the README, run as a reader would run them."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import typer
+
+from tests.docs.pages import PAGES, ROOT, Block, blocks
+from torch_diode.cli.app import app
+from torch_diode.cli.arguments import repeat_options
+
+ALL = [block for page in PAGES for block in blocks(page)]
+HAS_GPU = torch.cuda.is_available()
+THINGS = {name for name in ("jq",) if shutil.which(name)} | ({"gpu"} if HAS_GPU else set())
+RUNNING = sorted({block.page for block in ALL if block.runs})
+ON_A_GPU = sorted({block.page for block in ALL if block.needs("gpu")})
+
+
+@pytest.fixture
+def reader(tmp_path, monkeypatch) -> Path:
+    """An empty directory, with the program on the path and the checkout named."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, command in (("torch-diode", "-m torch_diode"), ("python", "")):
+        shim = programs / name
+        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" {command} "$@"\n')
+        shim.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("CHECKOUT", str(ROOT))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    place = tmp_path / "work"
+    place.mkdir()
+    return place
+
+
+def run(block: Block, number: int, place: Path) -> None:
+    if block.language == "python":
+        script = place.parent / f"block_{number}.py"
+        command = [sys.executable, str(script)]
+    else:
+        script = place.parent / f"block_{number}.sh"
+        command = ["bash", "-euo", "pipefail", str(script)]
+    script.write_text(block.code, encoding="utf-8")
+    ended = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, f"{block.page}:\n{block.code}\n{ended.stdout}\n{ended.stderr}"
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.parametrize("page", RUNNING)
+def test_the_examples_of_a_page_run_in_order(page, reader):
+    for number, block in enumerate(blocks(page)):
+        if block.applies(THINGS - {"gpu"}):
+            run(block, number, reader)
+
+
+@pytest.mark.skipif(not HAS_GPU, reason="needs a GPU")
+@pytest.mark.parametrize("page", ON_A_GPU)
+def test_the_examples_of_a_page_run_in_order_on_a_gpu(page, reader):
+    for number, block in enumerate(blocks(page)):
+        if block.applies(THINGS):
+            run(block, number, reader)
+
+
+def test_pages_that_teach_have_examples_that_run():
+    assert {"README.md", "docs/quickstart.md", "docs/training.md"} <= set(RUNNING)
+    assert {"docs/heuristics.md", "docs/integrations.md", "docs/commands.md"} <= set(RUNNING)
+
+
+def test_the_tutorial_has_the_five_lines():
+    lines = [
+        line.split()
+        for block in blocks("docs/training.md")
+        for line in block.code.splitlines()
+        if block.runs and "tutorial_" in line and line.startswith("torch-diode --")
+    ]
+    commands = [next(word for word in line[1:] if word in app_commands()) for line in lines]
+    assert commands == [
+        "collect",
+        "train",
+        "create-validation",
+        "validate-model",
+        "validate-max-autotune",
+    ]
+
+
+@pytest.mark.parametrize("page", sorted({b.page for b in ALL if b.language == "python"}))
+def test_python_blocks_are_python(page):
+    for block in blocks(page):
+        if block.language == "python":
+            ast.parse(block.code)
+
+
+def app_commands() -> dict[str, object]:
+    return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+def command_lines(code: str) -> list[list[str]]:
+    """The words of each `torch-diode` command of a script, its own options first."""
+    found = []
+    for line in code.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if "torch-diode" in words:
+            words = words[words.index("torch-diode") + 1 :]
+            stops = [i for i, word in enumerate(words) if word in (">", "|", "&&", ";", "||")]
+            found.append(words[: stops[0]] if stops else words)
+    return found
+
+
+def unknown_words(words: list[str]) -> list[str]:
+    """What of a command line the program does not know: commands and options."""
+    known = typer.main.get_command(app)
+    rest = list(repeat_options(words))
+    wrong: list[str] = []
+    while rest:
+        word = rest.pop(0)
+        if word.startswith("--"):
+            options = {option for param in known.params for option in param.opts}
+            options |= {option for param in known.params for option in param.secondary_opts}
+            if word.partition("=")[0] not in options | {"--help"}:
+                wrong.append(word)
+            elif not hasattr(known, "commands"):
+                continue
+            elif rest:
+                rest.pop(0)
+        elif hasattr(known, "commands"):
+            if word not in known.commands:
+                return [*wrong, word]
+            known = known.commands[word]
+    return wrong
+
+
+SHELL = [block for block in ALL if block.language == "bash" and "torch-diode " in block.code]
+
+
+@pytest.mark.parametrize("page", sorted({block.page for block in SHELL}))
+def test_command_lines_use_commands_and_options_there_are(page):
+    for block in SHELL:
+        if block.page == page and "<<" not in block.code:
+            for words in command_lines(block.code):
+                assert unknown_words(words) == [], words
+
+
+def test_an_option_that_is_not_there_is_found():
+    assert unknown_words(["--seed", "1", "train", "--dataset", "a", "--modle", "b"]) == ["--modle"]
+    assert unknown_words(["table", "biuld"]) == ["biuld"]
+    assert unknown_words(["table", "build", "--dataset", "a", "--output", "b", "--k", "3"]) == []

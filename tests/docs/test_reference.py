@@ -1,0 +1,60 @@
+"""What the pages point at is there, and the API page leaves nothing out."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import torch_diode
+from tests.docs.pages import PAGES, ROOT
+
+_LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
+
+
+def test_every_public_name_is_in_the_api_page():
+    text = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"torch_diode\.(\w+)$", text, re.MULTILINE))
+    assert set(torch_diode.__all__) - shown == set()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_within_the_project_lead_somewhere(page):
+    path = ROOT / page
+    links = _LINK.findall(path.read_text(encoding="utf-8"))
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_every_command_is_in_the_commands_page():
+    from torch_diode.cli.app import app
+
+    text = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
+    names = [command.name for command in app.registered_commands]
+    assert [name for name in names if f"`{name}`" not in text] == []
+
+
+def test_every_switch_is_in_the_quickstart():
+    from torch_diode.integration.settings import SWITCHES
+
+    text = (ROOT / "docs/quickstart.md").read_text(encoding="utf-8")
+    assert [name for name in SWITCHES if name not in text] == []
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("sphinx")
+    pytest.importorskip("furo")
+    pytest.importorskip("myst_parser")
+    docs = tmp_path / "docs"
+    shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("_build"))
+    for name in ("examples", "diode_datasets", "trained_models"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", docs, tmp_path / "out"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "out/index.html").is_file()
