@@ -9,6 +9,7 @@ cluster without a network) and it uses that instead.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import os
 import shutil
@@ -66,7 +67,23 @@ def demo(_: Sequence[str]) -> None:
 
 def test(arguments: Sequence[str]) -> None:
     """Run the tests; arguments go to pytest."""
+    install_browser()
     run([environment(), "-m", "pytest", "-n", "auto", *arguments])
+
+
+def install_browser() -> None:
+    """Get the browser the report is tested in, where that can be done without asking: as root,
+    with apt. Elsewhere, or if it fails, those tests are skipped and say why."""
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    if shutil.which("chromedriver") or not is_root or not shutil.which("apt-get"):
+        return
+    print("Installing chromium and chromium-driver for the report's tests (once)", flush=True)
+    install = ["install", "-y", "-qq", "--no-install-recommends", "chromium", "chromium-driver"]
+    for arguments in (["update", "-qq"], install):
+        command = ["apt-get", *arguments]
+        environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, env=environ, check=False, capture_output=True, timeout=300)
 
 
 def lint(_: Sequence[str]) -> None:

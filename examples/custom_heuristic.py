@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""Ten lines of your own logic, asked before the trained model, and checked."""
+
+from __future__ import annotations
+
+import torch_diode as td
+from torch_diode.heuristics.conformance import check_heuristic
+
+
+@td.heuristic("matmul")
+def few_rows(problem, candidates):
+    """Up to 16 rows a product reads its weights and does little else: the lowest tiles, the
+    deepest steps along K, and enough stages to keep the memory busy."""
+    if problem.M > 16:
+        return None  # abstain: whoever comes next is asked
+    low = [c for c in candidates if c.config and c.config.block_m == 16]
+    return sorted(low, key=lambda c: (-c.config.block_k, -c.config.num_stages, str(c)))
+
+
+model = td.ModelHeuristic(td.load_model("matmul", hardware="nvidia-h200"), "model")
+both = td.Chain(few_rows, model)
+td.enable(both)  # from here on torch.compile asks them
+
+print(check_heuristic(few_rows).raise_if_failed())
+for rows in (8, 512):
+    problem = td.MMShape("mm", rows, 4096, 4096, transpose_b=True)
+    space = td.rank(problem, hardware="nvidia-h200", heuristic=model)
+    chosen = few_rows(problem, [p.candidate for p in space])
+    print(f"{problem}: {f'few_rows: {chosen[0]}' if chosen else f'model: {space[0].candidate}'}")
