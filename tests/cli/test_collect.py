@@ -18,7 +18,7 @@ from torch_diode.hardware import detect
 
 CPU = ("--seed", "42", "--device", "cpu", "collect")
 SMALL = ("--max-size", "64")
-MANY = ("--output", "t.parquet", "--num-shapes", "60", "--max-size", "256")
+MANY = ("--output", "t.parquet", "--num-shapes", "150", "--max-size", "256")
 
 
 @pytest.mark.parametrize("form", ["msgpack", "json", "parquet"])
@@ -105,7 +105,7 @@ def test_after_a_kill_the_same_command_continues(end, tmp_path):
     assert " problems are done" in ended.stdout
     assert [p.name for p in tmp_path.iterdir()] == ["t.parquet"]
     dataset = read_dataset(tmp_path / "t.parquet")
-    assert len(dataset) == len(dataset.problems) == 60
+    assert len(dataset) == len(dataset.problems) == 150
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_other_settings_on_the_same_parts_are_refused(tmp_path):
         wait_for_timings(tmp_path / "t.parquet.parts")
         first.kill()
     said = refusal(*CPU, *MANY, "--num-shapes", "61", cwd=tmp_path)
-    assert "collected with num-shapes 60; got 61; give the same options" in said
+    assert "collected with num-shapes 150; got 61; give the same options" in said
     said = refusal("--seed", "43", *CPU[2:], *MANY, cwd=tmp_path)
     assert "collected with seed 42; got 43" in said
 
@@ -169,7 +169,7 @@ def test_a_file_that_may_not_grow_is_a_clear_stop_too(tmp_path):
     ended = torch_diode(*CPU, *MANY, "--max-size", "32", cwd=tmp_path)
     assert " problems are done" in ended.stdout
     dataset = read_dataset(tmp_path / "t.parquet")
-    assert len(dataset) == len(dataset.problems) == 60
+    assert len(dataset) == len(dataset.problems) == 150
 
 
 def test_several_processes_make_one_output(tmp_path):
@@ -178,7 +178,7 @@ def test_several_processes_make_one_output(tmp_path):
     assert f"on 3 × {detect('cpu').name}" in ended.stdout
     assert [p.name for p in tmp_path.iterdir()] == ["t.parquet"]
     dataset = read_dataset(tmp_path / "t.parquet")
-    assert len(dataset) == len(dataset.problems) == 60
+    assert len(dataset) == len(dataset.problems) == 150
 
 
 def children(pid: int) -> list[int]:
@@ -195,7 +195,7 @@ def test_a_lost_timing_process_is_replaced_and_a_killed_collector_leaves_none(tm
     assert collector.returncode == 0, errors
     assert "1 timing processes were lost (ended by SIGKILL) and replaced" in output
     dataset = read_dataset(tmp_path / "t.parquet")
-    assert len(dataset) == len(dataset.problems) == 60
+    assert len(dataset) == len(dataset.problems) == 150
     assert dataset.texts("status") == ["ok"]
     with started(tmp_path, *CPU, *MANY, "--workers", "2", "--overwrite") as collector:
         wait_for_timings(tmp_path / "t.parquet.parts")

@@ -48,10 +48,10 @@ def test_for_people_it_is_a_table_with_units():
 
 
 def test_what_the_model_does_not_know_the_analytical_heuristic_answers():
-    unknown = ("--op", "bmm", "--b", "4", *SIZES, "--dtype", "float32")
+    unknown = ("--op", "bmm", "--b", "100000", *SIZES, "--dtype", "float32")
     found = predicted(*unknown, *H200)
     assert found["source"] == "analytical"
-    assert "not trained on bmm in float32" in found["notes"][0]
+    assert "B 100000 is far beyond" in found["notes"][0]
 
 
 def test_a_chip_without_a_model_is_answered_for_and_that_is_said():

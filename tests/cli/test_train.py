@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+import torch
 
 from tests.cli.conftest import QUICK
 from tests.cli.program import inside, told_off
@@ -54,6 +55,16 @@ def test_a_seed_gives_the_same_model_again(trained, timings, tmp_path):
     assert load_model(tmp_path / "m.pt").fingerprint() == load_model(trained).fingerprint()
 
 
+@pytest.fixture
+def one_thread():
+    """Sums in one order, here and in a process of its own."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
 def test_a_killed_run_goes_on_and_ends_the_same(timings, tmp_path):
     options = ("--num-epochs", "30", "--hidden-dim", "16", "--num-layers", "1")
     command = [
