@@ -69,6 +69,8 @@ def test_the_same_seed_draws_the_same_problems(tmp_path):
 
 
 def started(cwd: Path, *arguments: str) -> subprocess.Popen[str]:
+    """The program in a process of its own, which hears Ctrl-C even where these tests run in the
+    background and do not."""
     return subprocess.Popen(
         [sys.executable, "-m", "torch_diode", *arguments],
         cwd=cwd,
@@ -76,6 +78,7 @@ def started(cwd: Path, *arguments: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
