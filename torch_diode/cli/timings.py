@@ -23,8 +23,8 @@ from torch_diode.types.errors import (
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import OPS
 
-_METHODS = ("sweep", "feedback")
-"""Which way of measuring is kept where a problem was measured in both: times of autotuning
+_METHODS = ("sweep", "feedback-clean", "feedback")
+"""Which way of measuring is kept where a problem was measured in several: times of autotuning
 have the launch in them and cannot be compared with clean ones."""
 
 
