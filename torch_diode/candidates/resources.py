@@ -84,7 +84,7 @@ def fits(resources: Resources, candidates: Candidates, hardware: Hardware) -> np
 
 
 def worth_compiling(candidates: Candidates, problem: MMShape) -> npt.NDArray[np.bool_]:
-    """All but configs of full float32 so large that the compiler takes from five seconds to three
+    """All but configs of full float32 so large that the compiler takes from three seconds to three
     minutes: without a matrix unit a block is unrolled into single multiply-adds. On the H200 none
     of them was the fastest on any of 1,596 problems."""
     if problem.dtype != "float32" or problem.tf32:
