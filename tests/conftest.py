@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
+# Tests run one on each core. With threads of their own on top, programs wait for one another's: a
+# training run of two seconds takes a minute. Before torch is imported, and for what tests start.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import subprocess
 import sys
 import time
@@ -14,7 +14,10 @@ from typing import Any
 
 import pytest
 
+from torch_diode.collection.crew import Crew
+from torch_diode.collection.timer import Measured
 from torch_diode.hardware import known
+from torch_diode.heuristics.analytical import AnalyticalHeuristic
 
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 
@@ -24,16 +27,16 @@ H200 = known("nvidia-h200")
 
 @pytest.fixture(scope="module")
 def workflow() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("measure_fidelity", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["measure_fidelity"] = module
     with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(SCRIPT.parent)
         patch.setenv("TORCHINDUCTOR_COMPILE_THREADS", "1")
         patch.setenv("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-        spec.loader.exec_module(module)
-    return module
+        return importlib.import_module("measure_fidelity")
+
+
+@pytest.fixture(scope="module")
+def planning(workflow) -> ModuleType:
+    return sys.modules["_fidelity_plan"]
 
 
 def test_problems_are_balanced_and_the_same_for_the_same_seed(workflow):
@@ -49,61 +52,51 @@ def test_problems_are_balanced_and_the_same_for_the_same_seed(workflow):
     assert precisions == {"bfloat16", "float16", "float32", "tf32"}
 
 
-def test_every_problem_has_its_candidates_aten_and_good_ones_among_them(workflow):
+def test_every_problem_has_its_candidates_aten_and_good_ones_among_them(workflow, planning):
     problems = workflow.drawn_problems(14, 0, H200)
-    heuristic = workflow.AnalyticalHeuristic()
+    heuristic = AnalyticalHeuristic()
     for plan in workflow.make_plans(problems, H200, heuristic, 30, 0):
         assert len(plan.candidates) == len(set(plan.candidates)) == 31
         assert plan.candidates[0].template == "aten"
-        order = workflow._ranked(plan.problem, H200, heuristic)
+        order = planning._ranked(plan.problem, H200, heuristic)
         places = sorted(order.index(candidate) for candidate in plan.candidates[1:])
         assert places[:5] == list(range(5))
         assert places[-1] > len(order) / 2
 
 
-def bench_of(workflow: ModuleType) -> Callable[..., Any]:
+def bench(_: Any) -> Callable[[Any], Any]:
     """A timing process that makes times up: half again as long by the sweep's kernels."""
+    from _fidelity_bench import STATIC, SWEEP, timing_of
 
-    def bench(_: Any) -> Callable[[Any], Any]:
-        def answer(job: Any) -> Any:
-            def timed(method: str, candidate: Any, factor: float) -> Any:
-                time_us = factor * (10 + len(str(candidate)) + candidate.config.block_m)
-                measured = workflow.Measured(time_us, 0.01, 7)
-                problem = job.plan.problem
-                return workflow._timing(
-                    "nvidia-h200", problem, candidate, method, "ok", measured, {}
-                )
+    def answer(order: Any) -> Any:
+        def timed(method: str, candidate: Any, factor: float) -> Any:
+            time_us = factor * (10 + len(str(candidate)) + candidate.config.block_m)
+            measured = Measured(time_us, 0.01, 7)
+            problem = order.plan.problem
+            return timing_of("nvidia-h200", problem, candidate, method, "ok", measured, {})
 
-            static = [timed(workflow.STATIC, k.candidate, 1.0) for k in job.kernels]
-            return static + [timed(workflow.SWEEP, c, 1.5) for c, _ in job.specs]
+        static = [timed(STATIC, kernel.candidate, 1.0) for kernel in order.kernels]
+        return static + [timed(SWEEP, candidate, 1.5) for candidate, _ in order.specs]
 
-        return answer
-
-    return bench
+    return answer
 
 
 @pytest.fixture
-def output(workflow, tmp_path, monkeypatch) -> Path:
+def output(workflow, planning, tmp_path, monkeypatch) -> Path:
     """What a run leaves: two problems lowered and compiled by real processes."""
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
-    monkeypatch.setattr(workflow, "BIGGEST_TILE", {"float32": (2**14, 2**14), "": (2**15, 2**15)})
+    monkeypatch.setattr(planning, "BIGGEST_TILE", {"float32": (2**14, 2**14), "": (2**15, 2**15)})
     folder = tmp_path / "out"
     folder.mkdir()
     options = ["--output", str(folder), "--problems", "2", "--configs", "6", "--processes", "1"]
     given = workflow._parser().parse_args(options)
     run = workflow.make_run(given, H200, time.monotonic() + 120)
-    with workflow.Crew([bench_of(workflow)]) as benches:
+    with Crew[Any, Any]([bench]) as benches:
         run.go(benches)
     assert run.faults == {}
-    assert run.compiled == {workflow.STATIC: 12, workflow.SWEEP: len(run_specs(workflow, run))}
+    assert run.compiled_kernels == {workflow.STATIC: 12, workflow.SWEEP: len(run.specs())}
     return folder
-
-
-def run_specs(workflow: ModuleType, run: Any) -> set[Any]:
-    fresh = workflow.Run(run.plans, H200, run.library, 1, 0.0, print)
-    specs: set[Any] = fresh.specs()
-    return specs
 
 
 def test_a_run_writes_both_files_and_the_table_needs_nothing_else(output, tmp_path):
@@ -124,8 +117,8 @@ def test_when_the_time_is_up_what_there_is_is_saved(workflow, tmp_path):
     given = workflow._parser().parse_args([*options, "--minutes", "0"])
     saved: list[int] = []
     run = workflow.make_run(given, H200, time.monotonic())
-    run.save = lambda timings: saved.append(len(timings))
-    with workflow.Crew([bench_of(workflow)]) as benches:
+    run.keep = lambda timings: saved.append(len(timings))
+    with Crew[Any, Any]([bench]) as benches:
         run.go(benches)
     assert saved == [0]
 

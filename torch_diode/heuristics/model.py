@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -57,8 +56,7 @@ class ModelHeuristic(Heuristic):
                 f"{self.name}: got predicted times of shape {np.shape(times)}; expected one for "
                 f"each of {len(candidates)} candidates"
             )
-        ranking = rank_by_time(times, candidates, self.name, sigma)
-        return replace(ranking, note=self.note) if self.note else ranking
+        return rank_by_time(times, candidates, self.name, sigma, self.note)
 
     def why_abstained(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> str:
         """The model's own reason."""

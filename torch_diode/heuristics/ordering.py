@@ -16,6 +16,7 @@ def rank_by_time(
     candidates: Candidates,
     source: str,
     sigma: npt.NDArray[np.floating] | None = None,
+    note: str = "",
 ) -> Ranking:
     """All candidates by predicted time; equal times by template and config.
 
@@ -37,7 +38,7 @@ def rank_by_time(
         tied[1:] |= same
         tied[:-1] |= same
         order[tied] = _by_config(np.sort(order[tied]), candidates, times)
-    return Ranking(order, times, source, spread)
+    return Ranking(order, times, source, spread, note)
 
 
 def _by_config(

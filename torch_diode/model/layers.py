@@ -17,6 +17,9 @@ from torch_diode.model.problem_arrays import Floats
 Arrays = Mapping[str, Floats]
 
 _CLIP = 6.0
+_LOOKED_AT = 192
+"""Candidates that go through all layers. On the 506 validation problems the first of the whole
+ranking was always among them, and the first five on all but four."""
 
 
 class Folded:
@@ -94,6 +97,9 @@ class DeepLayers:
     A residual block adds a product of its inner units to what came before, so what enters block n
     is linear in the first units and the inner units of all blocks before: its first layer is
     multiplied out to apply to those, and the sum is never formed. The output likewise.
+
+    Of many candidates, only those that look best after the first layer go through the others: a
+    glance is nearly always enough to see that a candidate is none of the first twenty.
     """
 
     def __init__(self, arrays: Arrays) -> None:
@@ -101,7 +107,8 @@ class DeepLayers:
         self._first = Folded(a, "problem_norm", a["encoder.0.weight"], a["encoder.0.bias"])
         self._second = a["encoder.1.weight"], a["encoder.1.bias"]
         count = sum(name.startswith("second.") for name in a) // 2
-        names = [*(f"setters.{number}" for number in range(count + 1)), "problem_out"]
+        setters = [f"setters.{number}" for number in range(count + 1)]
+        names = [*setters, "problem_out", "glance_out"]
         self._settings = (
             np.concatenate([a[f"{name}.weight"] for name in names]),
             np.concatenate([a[f"{name}.bias"] for name in names]),
@@ -123,29 +130,56 @@ class DeepLayers:
 
     def __call__(self, problem: Floats, rows: Floats) -> Floats:
         """One value a column."""
-        units = self._units
+        units, width = self._units, self._enter.shape[1]
         settings = self._set(problem)
-        width = self._enter.shape[1]
+        scales, ends = settings[: -2 * (units + 1)], settings[-2 * (units + 1) :].reshape(2, -1)
+        layers = (self._enter, *self._blocks)
+        weights = [
+            self._scaled(layer, *scales[2 * number * units :][: 2 * units].reshape(2, -1))
+            for number, layer in enumerate(layers)
+        ]
         hidden = rows[width:]
         hidden[0] = 1
-        layers = (self._enter, *self._blocks)
-        for number, layer in enumerate(layers):
-            scale = settings[2 * number * units : (2 * number + 1) * units]
-            shift = settings[(2 * number + 1) * units : (2 * number + 2) * units]
-            weight = layer * (1 + scale)[:, None]
-            weight[:, 0] += shift
+        first = hidden[1 : 1 + units]
+        np.matmul(weights[0], rows[:width], out=first)
+        np.maximum(first, 0, out=first)
+        if rows.shape[1] <= _LOOKED_AT:
+            return self._through(weights[1:], ends[0], hidden)
+        glance = ends[1, :-1] @ first
+        glance += ends[1, -1]
+        best = np.argpartition(glance, _LOOKED_AT)
+        best, next_best = best[:_LOOKED_AT], glance[best[_LOOKED_AT]]
+        looked = np.empty((len(hidden), _LOOKED_AT), np.float32)
+        np.take(hidden[: 1 + units], best, axis=1, out=looked[: 1 + units], mode="clip")
+        values = self._through(weights[1:], ends[0], looked)
+        # None that was only glanced at comes before the better half of those looked at.
+        half = np.partition(values, _LOOKED_AT // 2)[_LOOKED_AT // 2]
+        glance += max(half - next_best, 0)
+        glance[best] = values
+        return glance
+
+    def _through(self, weights: list[Floats], ends: Floats, hidden: Floats) -> Floats:
+        """The layers after the first, and the output."""
+        units = self._units
+        for number, weight in enumerate(weights, 1):
             end = 1 + number * units
             x = hidden[end : end + units]
-            np.matmul(weight, hidden[:end] if number else rows[:width], out=x)
+            np.matmul(weight, hidden[:end], out=x)
             np.maximum(x, 0, out=x)
-        ends = settings[2 * len(layers) * units :]
         weight, bias = self._out
         outward = self._outward @ (weight + ends[:-1])
         outward[0] += bias + ends[-1]
         return np.asarray(outward @ hidden)
 
+    @staticmethod
+    def _scaled(layer: Floats, scale: Floats, shift: Floats) -> Floats:
+        """A layer as a problem sets it."""
+        weight = layer * (1 + scale)[:, None]
+        weight[:, 0] += shift
+        return weight
+
     def _set(self, problem: Floats) -> Floats:
-        """What the problem sets: scales and shifts of every layer, and the output."""
+        """What the problem sets: scales and shifts of every layer, the output, the glance's."""
         code = np.maximum(self._first(problem), 0)
         weight, bias = self._second
         code = np.maximum(weight @ code + bias, 0)

@@ -156,7 +156,8 @@ class MatmulTimingModel(nn.Module):
 class DeepMatmulTimingModel(nn.Module):
     """The deep one: a wide network reads the problem and sets, for each residual block that the
     candidates run through, a scale and a shift of every hidden unit; so each problem has a network
-    of its own, at the cost of a narrow one."""
+    of its own, at the cost of a narrow one. A glance is a second output, right after the first
+    layer: enough to tell which of a thousand candidates are worth the other layers."""
 
     kind = "deep"
 
@@ -181,10 +182,11 @@ class DeepMatmulTimingModel(nn.Module):
         self.second = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(layers))
         self.out = nn.Linear(hidden, 1)
         self.problem_out = nn.Linear(encoder, hidden + 1)
+        self.glance_out = nn.Linear(encoder, hidden + 1)
         self.aten = VendorHead(PROBLEM_WIDTH + VENDOR_WIDTH, aten_hidden)
         self.split = VendorHead(PROBLEM_WIDTH + SPLIT_WIDTH, _SPLIT_HIDDEN)
         self.doubt = Doubt()
-        for setter in (*self.setters, self.problem_out):
+        for setter in (*self.setters, self.problem_out, self.glance_out):
             nn.init.normal_(setter.weight, std=0.02)
             nn.init.zeros_(setter.bias)
         for name, weight in self.second.named_parameters():
@@ -193,11 +195,25 @@ class DeepMatmulTimingModel(nn.Module):
 
     def forward(self, problem: Tensor, config: Tensor, group: Tensor) -> Tensor:
         """log(time / roofline) of each config; `group` says which row of `problem` is its."""
+        return self._through(*self._enter(problem, config, group), group)
+
+    def both(self, problem: Tensor, config: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
+        """The same, and what a glance says of it, which alone is left open to be trained."""
+        with torch.no_grad():
+            code, x = self._enter(problem, config, group)
+            predicted = self._through(code, x, group)
+        ends = self.glance_out(code)
+        return predicted, (x * ends[:, :-1][group]).sum(1) + ends[:, -1][group]
+
+    def _enter(self, problem: Tensor, config: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
+        """The problems' code, and the first units of each config."""
         code = self.problem_norm(problem)
         for layer in self.encoder:
             code = torch.relu(layer(code))
         x = self.config_in(self.config_norm(config))
-        x = torch.relu(self._set(0, x, code, group))
+        return code, torch.relu(self._set(0, x, code, group))
+
+    def _through(self, code: Tensor, x: Tensor, group: Tensor) -> Tensor:
         for number, (first, second) in enumerate(zip(self.first, self.second, strict=True), 1):
             x = x + second(torch.relu(self._set(number, first(x), code, group)))
         ends = self.problem_out(code)

@@ -26,8 +26,9 @@ from torch_diode.model.batches import ProblemBatches
 from torch_diode.model.checkpoint import read_tensors
 from torch_diode.model.confidence import fit_doubt
 from torch_diode.model.feature_table import FeatureTable
+from torch_diode.model.glance import fit_glance
 from torch_diode.model.losses import listwise_loss, regression_loss
-from torch_diode.model.networks import TimingNetwork, build_network
+from torch_diode.model.networks import DeepMatmulTimingModel, TimingNetwork, build_network
 from torch_diode.model.problem_arrays import Floats
 from torch_diode.model.schedule import set_rate
 from torch_diode.model.scoring import best_shift, predict_log_ratio, regret_scores
@@ -266,13 +267,15 @@ class _Run:
         return {f"regret@{score.k}": score.geomean for score in found}
 
     def finish(self) -> None:
-        """The best weights; ATen made comparable with the best of many configs; and how sure to
-        be of all that."""
+        """The best weights; ATen made comparable with the best of many configs; how sure to be
+        of all that; and what can be told of it at a glance."""
         self.network.load_state_dict(self.best_state)
         ratio = predict_log_ratio(self.network, self.ranked, self.checks)
         self.network.aten.shift.add_(best_shift(self.ranked, ratio))
         table = self.parts.validation
         fit_doubt(self.network, table, predict_log_ratio(self.network, table), self.options.seed)
+        if isinstance(self.network, DeepMatmulTimingModel):
+            fit_glance(self.network, self.batches, self.options.seed)
 
     def _copy(self) -> dict[str, Any]:
         return {name: value.detach().clone() for name, value in self.network.state_dict().items()}

@@ -9,7 +9,6 @@ vectorised over tiles, so that one problem costs a few dozen array operations.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +29,10 @@ _PARTIAL_BYTES = 8
 """A partial sum is written and read once more, in float32."""
 _SMALL = (1, 8, 16, 32, 64)
 _ALIGNMENTS = (4, 8, 16, 32, 128)
+# As arrays once: for one problem, making an array takes longer than anything done with it.
+_TILE_SIZES, _SPLIT_TILE_SIZES = (np.array(t, np.float32).T for t in (_TILES, _SPLIT_TILES))
+_SPLIT_COUNTS = np.array(_SPLITS, np.float32)
+_SMALL_SIZES, _ALIGNED_SIZES = np.array(_SMALL), np.array(_ALIGNMENTS)
 
 VENDOR_NAMES = (
     *(f"{m}x{n}_{what}" for what in ("time", "use", "tiles", "fill") for m, n in _TILES),
@@ -53,28 +56,34 @@ SPLIT_NAMES = (
 def vendor_features(problems: ProblemArrays, hardware: Hardware) -> Floats:
     """The block of `VENDOR_NAMES`, one row a problem."""
     p = problems
+    count, tiles = len(p), len(_TILES)
     units = np.float32(max(hardware.units, 1))
-    roof = roofline_us(p, hardware)[:, None]
-    rate = bounds(p, hardware).rate[:, None]
-    block_k = np.asarray(_BLOCK_BYTES / p.item[:, None], np.float32)
-    steps = np.asarray(np.ceil(p.K[:, None] / block_k), np.float32)
-    area, count = _tiles(p, _TILES)
-    each = np.ceil(count / units)
-    compute = each * area * steps * block_k * 2 / rate
-    outputs = (p.B * p.M * p.N)[:, None]
-    sizes = np.stack([p.M, p.N, p.K], axis=1)
-    larger, smaller = np.maximum(p.M, p.N), np.minimum(p.M, p.N)
-    columns = [
-        np.log((compute + LAUNCH_US) / roof),
-        count / (each * units),
-        np.log2(count),
-        outputs / (count * area),
+    limits = bounds(p, hardware)
+    block_k = np.float32(_BLOCK_BYTES) / p.item[:, None]
+    steps = np.ceil(p.K[:, None] / block_k)
+    area, number = _tiles(p, _TILE_SIZES)
+    each = np.ceil(number / units)
+    out = np.empty((count, len(VENDOR_NAMES)), np.float32)
+    by_tile = out[:, : 4 * tiles].reshape(count, 4, tiles)
+    compute = each * area * steps * block_k * 2 / limits.rate[:, None]
+    np.log((compute + LAUNCH_US) / limits.roofline_us[:, None], out=by_tile[:, 0])
+    np.divide(number, each * units, out=by_tile[:, 1])
+    np.log2(number, out=by_tile[:, 2])
+    np.divide((p.B * p.M * p.N)[:, None], number * area, out=by_tile[:, 3])
+    start = 4 * tiles
+    for block in (
         _split_times(p, hardware, steps, block_k),
-        _flat(sizes[:, :, None] <= np.array(_SMALL)),
-        _flat(_row_alignment(p)[:, :, None] >= np.array(_ALIGNMENTS)),
-        np.log2(np.stack([p.M / p.N, larger, smaller], axis=1)),
-    ]
-    return np.concatenate(columns, axis=1, dtype=np.float32)
+        p.sizes[1:].T[:, :, None] <= _SMALL_SIZES,
+        _row_alignment(p)[:, :, None] >= _ALIGNED_SIZES,
+    ):
+        end = start + block.shape[1] * block.shape[2]
+        out[:, start:end].reshape(block.shape)[:] = block
+        start = end
+    out[:, -3] = p.M / p.N
+    np.maximum(p.M, p.N, out=out[:, -2])
+    np.minimum(p.M, p.N, out=out[:, -1])
+    np.log2(out[:, -3:], out=out[:, -3:])
+    return out
 
 
 def split_features(problems: ProblemArrays, splits: Floats, hardware: Hardware) -> Floats:
@@ -101,31 +110,24 @@ def split_features(problems: ProblemArrays, splits: Floats, hardware: Hardware) 
     return np.concatenate([block, np.stack(columns, axis=1)], axis=1, dtype=np.float32)
 
 
-def _tiles(p: ProblemArrays, tiles: tuple[tuple[int, int], ...]) -> tuple[Floats, Floats]:
+def _tiles(p: ProblemArrays, sizes: Floats) -> tuple[Floats, Floats]:
     """The area of each tile, and how many of it each problem has."""
-    size = np.array(tiles, np.float32)
-    count = np.ceil(p.M[:, None] / size[:, 0]) * np.ceil(p.N[:, None] / size[:, 1])
-    return size[:, 0] * size[:, 1], np.asarray(count * p.B[:, None])
+    count = np.ceil(p.M[:, None] / sizes[0]) * np.ceil(p.N[:, None] / sizes[1])
+    return sizes[0] * sizes[1], np.asarray(count * p.B[:, None])
 
 
 def _split_times(p: ProblemArrays, hardware: Hardware, steps: Floats, block_k: Floats) -> Floats:
-    """What the larger tiles would take with the library's own split of K."""
-    area, count = _tiles(p, _SPLIT_TILES)
-    splits = np.array(_SPLITS, np.float32)
-    each = np.ceil(count[:, :, None] * splits / np.float32(max(hardware.units, 1)))
-    depth = (np.ceil(steps / splits) * block_k)[:, None, :]
-    compute = each * area[:, None] * depth * 2 / bounds(p, hardware).rate[:, None, None]
-    written = (p.B * p.M * p.N)[:, None] * splits * _PARTIAL_BYTES
+    """What the larger tiles would take with the library's own split of K: problems by tiles by
+    splits."""
+    limits = bounds(p, hardware)
+    area, count = _tiles(p, _SPLIT_TILE_SIZES)
+    each = np.ceil(count[:, :, None] * _SPLIT_COUNTS / np.float32(max(hardware.units, 1)))
+    depth = (np.ceil(steps / _SPLIT_COUNTS) * block_k)[:, None, :]
+    compute = each * area[:, None] * depth * 2 / limits.rate[:, None, None]
+    written = (p.B * p.M * p.N)[:, None] * _SPLIT_COUNTS * _PARTIAL_BYTES
     extra = written / np.float32(max(hardware.memory_gbps, 1) * 1e3)
     total = compute + extra[:, None, :] + LAUNCH_US
-    ratio = np.log(total / roofline_us(p, hardware)[:, None, None])
-    return _flat(ratio)
-
-
-def _flat(block: npt.NDArray[Any]) -> Floats:
-    """A row for each problem, also where there is none."""
-    rows, first, second = block.shape
-    return np.asarray(block.reshape(rows, first * second), np.float32)
+    return np.asarray(np.log(total / limits.roofline_us[:, None, None]))
 
 
 def _row_alignment(p: ProblemArrays) -> npt.NDArray[np.floating]:

@@ -48,7 +48,11 @@ class VendorLayers:
         np.maximum(x, 0, out=x)
         weight, bias = self._last
         members = (x @ weight + bias)[:, :, 0]
-        return np.asarray(members.mean(axis=0) + self._shift), np.asarray(members.std(axis=0))
+        # By hand, like the rest of this: numpy's own mean and deviation take longer than a layer.
+        mean = members.sum(axis=0) / np.float32(self._count)
+        members -= mean
+        apart = np.sqrt(np.square(members, out=members).sum(axis=0) / np.float32(self._count))
+        return np.asarray(mean + self._shift), np.asarray(apart)
 
 
 class DoubtLayers:

@@ -1,0 +1,121 @@
+"""The selection benchmark's run, with real processes that answer, fail and hang."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from torch_diode.collection import assembly
+from torch_diode.collection.crew import Crew, Mark
+from torch_diode.collection.worker import surviving
+from torch_diode.types.candidate import Candidate
+from torch_diode.types.problem import MMShape
+
+SCRIPTS = Path(__file__).parents[2] / "benchmarks"
+TIMES = {"aten": (10.0, 0.01)}
+
+
+@pytest.fixture(scope="module")
+def running() -> ModuleType:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(SCRIPTS)
+        return importlib.import_module("_selection_run")
+
+
+def run_of(running: ModuleType, sizes: list[int], **settings: Any) -> Any:
+    from _selection import Posed
+
+    problems = [Posed(MMShape("mm", size, 64, 64), "real models") for size in sizes]
+    stored: list[list[str]] = []
+    run = running.Run(problems, {}, lambda: stored.append(list(run.rows)), **settings)
+    run.stored = stored
+    return run
+
+
+def bench(_: Mark) -> Callable[[Any], Any]:
+    """By the problem's M."""
+
+    def answer(order: Any) -> Any:
+        size = order.problem.M
+        if size == 13:
+            raise ValueError("unlucky")
+        if size == 66:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if size == 99:
+            time.sleep(1e6)
+        kind = type(order).__name__
+        if kind == "Clean":
+            return {"times": dict(TIMES), "faults": {}}
+        if kind == "Cold":
+            return {"cold": {"plain": {"compile_s": 1.0}}}
+        return {"ratios": {"triton::mm": (1.5, 0.02)}, "max-autotune": {"pick": "triton::mm"}}
+
+    return surviving(answer)
+
+
+def compiler(_: Mark) -> Callable[[Any], Any]:
+    def answer(order: Any) -> Any:
+        from _selection_compiling import Choices
+
+        return Choices(Candidate("aten"), 5.0, (), ())
+
+    return answer
+
+
+def at(rows: dict[str, Any], size: int) -> dict[str, Any]:
+    (row,) = [row for key, row in rows.items() if key.startswith(f"mm:{size}x")]
+    return row
+
+
+def test_a_job_that_fails_or_ends_its_process_costs_no_other(running):
+    run = run_of(running, [13, 66, 32], end=time.monotonic() + 100)
+    with Crew[Any, Any]([bench]) as benches:
+        run.one_by_one("cold", 3, benches, time.monotonic() + 100)
+    assert "cold" in at(run.rows, 32)
+    assert at(run.rows, 13)["fault"] == "Cold: ValueError: unlucky"
+    assert run.faults == {"Cold: ValueError: unlucky": 1, "bench: ended by SIGKILL": 1}
+    assert run.stored
+
+
+def test_what_overruns_one_part_is_given_up_before_the_next(running, monkeypatch):
+    run = run_of(running, [32, 99], end=time.monotonic() + 1000)
+    with Crew[Any, Any]([bench]) as benches:
+        clock = itertools.count()
+
+        def monotonic() -> float:
+            """Stands still until the one that hangs is all that is left."""
+            hangs = bool(run.rows) and "times" in at(run.rows, 32) and benches.at_work()
+            return float(next(clock)) if hangs else 0.0
+
+        with monkeypatch.context() as patch:
+            patch.setattr(assembly, "time", SimpleNamespace(monotonic=monotonic))
+            run.clean(benches, [compiler], 3.0)
+        assert at(run.rows, 32)["times"] == TIMES
+        assert run.faults == {"bench: unfinished": 1}
+        run.one_by_one("tuned", 0, benches, time.monotonic() + 1000)
+    assert at(run.rows, 32)["times"]["triton::mm"] == (15.0, 0.02)
+
+
+def test_nothing_is_waited_for_beyond_the_end(running):
+    run = run_of(running, [99, 32], end=time.monotonic() + 1)
+    with Crew[Any, Any]([bench]) as benches:
+        run.one_by_one("cold", 2, benches, run.end)
+        assert benches.at_work() == []
+    assert run.faults == {"bench: unfinished": 1}
+    assert not any("cold" in row for row in run.rows.values())
+
+
+def test_only_so_many_problems_are_compiled_cold(running):
+    run = run_of(running, [8, 16, 32], end=time.monotonic() + 100)
+    orders = list(run.orders("cold", 2))
+    assert [number for number, _ in orders] == [0, 1]
+    assert list(run.orders("tuned", 2)) == []

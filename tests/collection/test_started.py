@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+from torch_diode.collection.started import seconds_alive
+
+
+def test_what_was_done_before_it_is_asked_counts():
+    code = "import time; time.sleep(0.5)\n"
+    code += "from torch_diode.collection.started import seconds_alive; print(seconds_alive())"
+    before = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    took = time.monotonic() - before
+    if sys.platform == "linux":
+        assert 0.45 < float(done.stdout) <= took + 0.05
+
+
+def test_it_grows():
+    first = seconds_alive()
+    assert 0 <= first <= seconds_alive()

@@ -1,0 +1,96 @@
+"""Of many candidates, those that count are looked at closely, and the order is the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.model.test_inference import made
+from torch_diode.candidates.space import candidate_space
+from torch_diode.files.datasets import read_dataset
+from torch_diode.model.batches import ProblemBatches
+from torch_diode.model.checkpoint import load_model, load_network
+from torch_diode.model.feature_table import feature_table
+from torch_diode.model.glance import fit_glance
+from torch_diode.model.inference import NumpyNetwork
+from torch_diode.model.layers import _LOOKED_AT
+from torch_diode.model.registry import ModelRegistry
+from torch_diode.model.scoring import predict_times
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.problem import MMShape
+
+APART = Path(__file__).parents[2] / "diode_datasets/matmul/nvidia-h200/validation"
+
+
+@pytest.fixture(scope="module")
+def shipped(hardware):
+    return ModelRegistry().find("matmul", hardware).path
+
+
+@pytest.fixture(scope="module")
+def apart():
+    """Problems the shipped model was not trained on, with every candidate there is."""
+    whole = read_dataset(APART)
+    return whole.take(whole.problems.ids % 15 == 0)
+
+
+def test_the_first_of_a_whole_space_are_those_of_the_whole_network(shipped, apart, hardware):
+    table = feature_table(apart, hardware)
+    expected = predict_times(load_network(shipped)[1], table)
+    model = load_model(shipped)
+    same_first = same_five = met = 0
+    for number in np.unique(table.group):
+        rows = np.flatnonzero(table.group == number)
+        if len(rows) <= 2 * _LOOKED_AT:
+            continue
+        candidates = Candidates.of(apart[int(row)].candidate for row in table.rows[rows])
+        problem = apart.problem(int(table.rows[rows[0]]))
+        times, _ = model.predict_us(problem, candidates, hardware)
+        ours, whole = (np.argsort(t, kind="stable")[:5] for t in (times, expected[rows]))
+        met += 1
+        same_first += ours[0] == whole[0]
+        same_five += set(ours) == set(whole)
+    assert met > 20
+    assert same_first >= 0.99 * met
+    assert same_five >= 0.95 * met
+
+
+def test_none_that_was_only_glanced_at_comes_among_the_first(table, hardware):
+    network = made("deep", table)
+    with torch.no_grad():
+        # A glance that sees everything far too good.
+        network.glance_out.bias[-1] -= 5
+    arrays = {name: value.numpy() for name, value in network.state_dict().items()}
+    problem = MMShape("mm", M=4096, N=4096, K=4096)
+    space = candidate_space(problem, hardware)
+    assert len(space) > 4 * _LOOKED_AT
+    found = ranked(arrays, problem, space, hardware)
+    alone = ranked(arrays, problem, space.take(found[: _LOOKED_AT // 2]), hardware)
+    assert np.array_equal(alone, np.arange(_LOOKED_AT // 2))
+
+
+def ranked(arrays, problem, candidates, hardware):
+    times = NumpyNetwork("deep", arrays).predict_us(problem, candidates, hardware)
+    return np.argsort(times, kind="stable")
+
+
+def test_fitting_a_glance_changes_nothing_else_and_makes_it_agree(table):
+    network = made("deep", table)
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    batches = ProblemBatches(table)
+    batch = next(batches.draw(64))
+    asked = batch.problem, batch.config, batch.group
+
+    def apart_by():
+        predicted, glance = network.both(*asked)
+        assert torch.equal(predicted, network(*asked))
+        return torch.square(predicted - glance).mean().item()
+
+    first = apart_by()
+    fit_glance(network, batches)
+    assert apart_by() < first / 4
+    changed = {n for n, v in network.state_dict().items() if not torch.equal(v, before[n])}
+    assert changed == {"glance_out.weight", "glance_out.bias"}

@@ -1,0 +1,170 @@
+"""Problems on their way through two crews: one without a GPU compiles their kernels, one with it
+times them.
+
+A job prepares a problem and says which kernels it needs. Each of them is a job of its own, once
+for all problems that need it. A problem is timed as soon as its kernels are there; when the time
+is nearly up, with those that are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from typing import Any, Protocol
+
+from torch_diode.collection.crew import Answered, Crew, Lost, WorkerError
+from torch_diode.collection.worker import Failed
+
+LAST_SECONDS = 12.0
+"""Before the deadline: from then on a part of a problem's kernels may be enough."""
+GRACE_S = 5.0
+"""After the deadline: what is being timed may still be finished."""
+SAVE_EVERY_S = 10.0
+
+
+class Recipe(Protocol):
+    """What a run does with its problems. Orders are what a process is told, keys what a kernel is
+    known by."""
+
+    def prepare(self, number: int) -> Any:
+        """The order that prepares a problem."""
+
+    def kernels(self, number: int, answer: Any) -> Mapping[Hashable, Any]:
+        """The problem's kernels with the order that compiles each, the most needed first."""
+
+    def compiled(self, key: Hashable, answer: Any) -> str:
+        """Nothing where the kernel can be used, else why not."""
+
+    def is_enough(self, number: int, keys: Sequence[Hashable]) -> bool:
+        """Whether a problem is worth timing with these kernels alone."""
+
+    def time(self, number: int, keys: Sequence[Hashable]) -> Any:
+        """The order that times a problem with these kernels."""
+
+    def timed(self, number: int, answer: Any) -> None:
+        """A problem's times have come."""
+
+    def save(self) -> None:
+        """Put on disk what there is."""
+
+
+@dataclass(frozen=True)
+class _Prepare:
+    number: int
+
+
+@dataclass(frozen=True)
+class _Compile:
+    key: Hashable
+    order: Any
+
+
+class Assembly:
+    """Hands out jobs until all problems are timed, or the time is up."""
+
+    def __init__(self, recipe: Recipe, numbers: Iterable[int], faults: Counter[str]) -> None:
+        """`faults` is where what goes wrong is counted."""
+        self._recipe, self._faults = recipe, faults
+        self._needs: dict[int, Sequence[Hashable] | None] = dict.fromkeys(numbers)
+        """Of each problem not timed yet; None until it is prepared."""
+        self._queue: deque[_Prepare | _Compile] = deque(map(_Prepare, self._needs))
+        self._asked: set[Hashable] = set()
+        self._usable: dict[Hashable, bool] = {}
+        """Of each kernel that was compiled."""
+        self._at_bench: set[int] = set()
+        self._saved = time.monotonic()
+
+    def run(self, compilers: Crew[Any, Any], benches: Crew[Any, Any], deadline: float) -> None:
+        """Until done or out of time (`time.monotonic`); what there is is saved in any case."""
+        try:
+            compilers.start()
+            while self._needs and (left := deadline - time.monotonic()) > 0:
+                self._hand_out(compilers, benches, late=left < LAST_SECONDS)
+                wait(compilers.handles() + benches.handles(), min(left, 0.5))
+                for made in compilers.read():
+                    self._made(made)
+                for timed in benches.read():
+                    self._timed(timed)
+                self._save_now_and_then()
+            while self._at_bench and time.monotonic() < deadline + GRACE_S:
+                for timed in benches.read(0.5):
+                    self._timed(timed)
+        finally:
+            self._recipe.save()
+
+    def _hand_out(self, compilers: Crew[Any, Any], benches: Crew[Any, Any], late: bool) -> None:
+        for member in compilers.idle():
+            if self._queue:
+                job = self._queue.popleft()
+                compilers.give(member, [job], [self._order(job)])
+        for member in benches.idle():
+            number = next((n for n in self._needs if self._is_ready(n, late)), None)
+            if number is not None:
+                self._at_bench.add(number)
+                benches.give(member, [number], [self._recipe.time(number, self._there(number))])
+
+    def _order(self, job: _Prepare | _Compile) -> Any:
+        return self._recipe.prepare(job.number) if isinstance(job, _Prepare) else job.order
+
+    def _there(self, number: int) -> list[Hashable]:
+        return [key for key in self._needs[number] or () if self._usable.get(key)]
+
+    def _is_ready(self, number: int, late: bool) -> bool:
+        needs = self._needs[number]
+        if needs is None or number in self._at_bench:
+            return False
+        if all(key in self._usable for key in needs):
+            return True
+        return late and self._recipe.is_enough(number, self._there(number))
+
+    def _made(self, event: Answered[Any, Any] | Lost[Any]) -> None:
+        answer = event.answer if isinstance(event, Answered) else Failed(f"compiler {event.reason}")
+        if isinstance(event, Lost):
+            self._queue.extendleft(reversed(event.waiting))
+        if isinstance(event.job, _Prepare):
+            self._prepared(event.job.number, answer)
+        elif isinstance(event.job, _Compile):
+            key, failed = event.job.key, isinstance(answer, Failed)
+            fault = answer.reason if failed else self._recipe.compiled(key, answer)
+            self._usable[key] = not fault
+            if fault:
+                self._faults[_short(fault)] += 1
+        else:
+            self._faults[_short(answer.reason)] += 1
+
+    def _prepared(self, number: int, answer: Any) -> None:
+        if isinstance(answer, Failed):
+            self._faults[f"lowering: {_short(answer.reason)}"] += 1
+            del self._needs[number]
+            return
+        orders = self._recipe.kernels(number, answer)
+        self._needs[number] = tuple(orders)
+        new = [_Compile(key, orders[key]) for key in orders if key not in self._asked]
+        self._asked.update(job.key for job in new)
+        # In front: a problem begun is finished before the next is.
+        self._queue.extendleft(reversed(new))
+
+    def _timed(self, event: Answered[Any, Any] | Lost[Any]) -> None:
+        if event.job is None:
+            why = event.reason if isinstance(event, Lost) else "ended"
+            raise WorkerError(f"timing process: {why} with nothing to do; look at the device")
+        del self._needs[event.job]
+        self._at_bench.discard(event.job)
+        if isinstance(event, Lost):
+            self._faults[_short(f"bench: {event.reason}")] += 1
+        elif isinstance(event.answer, Failed):
+            self._faults[_short(f"bench: {event.answer.reason}")] += 1
+        else:
+            self._recipe.timed(event.job, event.answer)
+
+    def _save_now_and_then(self) -> None:
+        if time.monotonic() - self._saved > SAVE_EVERY_S:
+            self._recipe.save()
+            self._saved = time.monotonic()
+
+
+def _short(text: str) -> str:
+    return (text.splitlines() or [""])[0][:100]

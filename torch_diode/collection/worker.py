@@ -1,0 +1,52 @@
+"""What the worker processes of a crew may need: a context that is never left, and jobs whose
+faults are their own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+Entered = TypeVar("Entered")
+
+_life = contextlib.ExitStack()
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The answer to a job that raised something: what that was, in one line."""
+
+    reason: str
+
+
+def for_life(context: contextlib.AbstractContextManager[Entered]) -> Entered:
+    """Enter a context for as long as this process lives."""
+    return _life.enter_context(context)
+
+
+def surviving(
+    answer: Callable[[Any], Any], look: Callable[[], Any] | None = None
+) -> Callable[[Any], Any]:
+    """Answers as `answer` does, and with `Failed` where that raises: one job that fails must not
+    cost the others.
+
+    `look` is called after a fault, and what it raises passes: with `torch.cuda.synchronize` an
+    error that stays with the GPU still ends the process.
+    """
+
+    def answered(job: Any) -> Any:
+        try:
+            return answer(job)
+        except Exception as fault:  # noqa: BLE001
+            reason = one_line(fault)
+        if look is not None:
+            look()
+        return Failed(reason)
+
+    return answered
+
+
+def one_line(fault: BaseException, most: int = 120) -> str:
+    """A fault's type and the beginning of what it says."""
+    return f"{type(fault).__name__}: {fault}".splitlines()[0][:most]

@@ -1,0 +1,44 @@
+"""Teaching a network to tell at a glance which candidates deserve a closer look.
+
+The second output of a `deep` network, right after its first layer, is fitted to the network's own
+predictions once those are final: no measurement is needed for that, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from torch_diode.model.batches import ProblemBatches
+from torch_diode.model.networks import DeepMatmulTimingModel
+from torch_diode.model.schedule import set_rate
+
+_RATE = 3e-3
+_BATCH = 32
+_EPOCHS, _LEAST_STEPS = 2, 150
+_NEAR, _FLOOR = 0.3, 0.02
+"""How fast a candidate's weight falls with its distance from the problem's best, and how far."""
+
+
+def fit_glance(network: DeepMatmulTimingModel, batches: ProblemBatches, seed: int = 0) -> None:
+    """Fit the glance to the network's predictions for these problems, in place."""
+    network.eval()
+    output = network.glance_out
+    optimizer = torch.optim.AdamW(output.parameters(), _RATE)
+    each = math.ceil(len(batches) / _BATCH)
+    epochs = max(_EPOCHS, math.ceil(_LEAST_STEPS / each))
+    done = 0
+    for epoch in range(epochs):
+        for batch in batches.draw(_BATCH, np.random.default_rng((seed, epoch))):
+            set_rate(optimizer, _RATE, done / (epochs * each), 0.0)
+            predicted, glance = network.both(batch.problem, batch.config, batch.group)
+            best = predicted.new_full((len(batch),), math.inf)
+            best = best.scatter_reduce(0, batch.group, predicted, "amin")
+            weight = torch.exp((best[batch.group] - predicted) / _NEAR) + _FLOOR
+            loss = (weight * torch.square(glance - predicted)).sum() / weight.sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            done += 1
