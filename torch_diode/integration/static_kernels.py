@@ -17,6 +17,7 @@ import torch
 from torch._inductor.codecache import PyCodeCache
 from torch._inductor.virtualized import V
 
+from torch_diode.candidates.exhaustive import TMA_TEMPLATES
 from torch_diode.collection.operands import Operands
 from torch_diode.collection.timer import Launch
 from torch_diode.heuristics.base import Heuristic
@@ -36,7 +37,6 @@ _CONFIG = {
     "max_autotune": True,
     "max_autotune_gemm_backends": "ATEN,TRITON",
     "max_autotune_gemm_search_space": "DEFAULT",
-    "triton.enable_persistent_tma_matmul": True,
 }
 
 
@@ -73,7 +73,8 @@ class Exactly(Heuristic):
 def static_kernels(problem: MMShape, candidates: Sequence[Candidate]) -> list[StaticKernel]:
     """The kernels of those candidates that Inductor can render; vendor kernels are left out.
 
-    Call it inside `lowering.pretend`, or on a machine with the GPU.
+    Call it inside `lowering.pretend`, or on a machine with the GPU: torch 2.9 renders the
+    persistent template only there.
     """
     found: list[Any] = []
 
@@ -81,13 +82,15 @@ def static_kernels(problem: MMShape, candidates: Sequence[Candidate]) -> list[St
         found.extend(choices)
         return choices[:1]  # one choice is not benchmarked
 
-    handler = DiodeInductorChoices(Exactly(candidates), top=len(candidates), tma=True)
+    tma = any(candidate.template in TMA_TEMPLATES for candidate in candidates)
+    config = {**_CONFIG, "triton.enable_persistent_tma_matmul": tma}
+    handler = DiodeInductorChoices(Exactly(candidates), top=len(candidates), tma=tma)
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = problem.tf32
     undo = releases.add_preprocessing(keep)
     try:
         with V.set_choices_handler(handler):
-            lower(getattr(torch, problem.op), inputs_of(problem), _CONFIG, generate=False)
+            lower(getattr(torch, problem.op), inputs_of(problem), config, generate=False)
     finally:
         undo()
         torch.backends.cuda.matmul.allow_tf32 = before

@@ -1,0 +1,125 @@
+"""What training the shipped model further on one's own problems gains there, and costs elsewhere.
+
+    python benchmarks/specialisation.py [--workloads bmm/tf32 mm/tf32] [--output results.json]
+
+A workload is one op in one precision of the validation set, whose complete spaces were timed. Half
+of its problems are "one's own": `torch-diode train --init-from shipped` gets their timings and no
+others. Regret is then compared, before and after, on the other half of the workload and on all
+other problems. Runs on any machine, a minute or two a workload on one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torch_diode.files.atomic import write_text
+from torch_diode.files.datasets import read_dataset, write_dataset
+from torch_diode.hardware import known
+from torch_diode.model.registry import ModelRegistry
+from torch_diode.types.dataset import Dataset
+
+ROOT = Path(__file__).parents[1]
+CHIP = "nvidia-h200"
+DATA = ROOT / "diode_datasets/matmul" / CHIP / "validation"
+WORKLOADS = ("bmm/tf32", "mm/tf32", "addmm/float16")
+
+
+def kinds(dataset: Dataset) -> list[str]:
+    """Op and precision of every problem."""
+    found = (dataset.problem(int(row)) for row in dataset.problems.first)
+    return [f"{p.op}/{'tf32' if p.tf32 else p.dtype}" for p in found]
+
+
+def divided(dataset: Dataset, workload: str, seed: int) -> dict[str, Dataset]:
+    """One's own problems, others of the workload, and all others."""
+    inside = np.array([kind == workload for kind in kinds(dataset)])
+    own = np.zeros_like(inside)
+    drawn = np.random.default_rng(seed).permutation(np.flatnonzero(inside))
+    own[drawn[: len(drawn) // 2]] = True
+    parts = {"own": own, "unseen": inside & ~own, "elsewhere": ~inside}
+    return {name: dataset.take(mask[dataset.problems.ids]) for name, mask in parts.items()}
+
+
+def torch_diode(*arguments: object) -> str:
+    """The command, which has to end well; what it printed."""
+    command = [sys.executable, "-m", "torch_diode", *map(str, arguments)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
+
+
+def regrets(model: Path, data: Path) -> dict[str, float]:
+    """At 1, 3 and 5."""
+    told = torch_diode("validate-model", "--model", model, "--dataset", data, "--json")
+    scores = json.loads(told)["scores"]["model"]["all"]
+    return {f"@{score['k']}": score["geomean"] for score in scores[:3]}
+
+
+def measured(workload: str, dataset: Dataset, shipped: Path, seed: int) -> dict[str, Any]:
+    """One workload, before and after."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        files = {}
+        parts = divided(dataset, workload, seed)
+        for part, timings in parts.items():
+            files[part] = folder / f"{part}.parquet"
+            write_dataset(timings, files[part])
+        model = folder / "mine.pt"
+        begun = time.monotonic()
+        own = ("--dataset", files["own"], "--model", model)
+        torch_diode("--seed", seed, "train", "--init-from", "shipped", *own)
+        took = time.monotonic() - begun
+        return {
+            "workload": workload,
+            "own_problems": len(parts["own"].problems),
+            "seconds": round(took),
+            **{
+                part: {
+                    "problems": len(parts[part].problems),
+                    "before": regrets(shipped, files[part]),
+                    "after": regrets(model, files[part]),
+                }
+                for part in ("unseen", "elsewhere")
+            },
+        }
+
+
+def show(row: dict[str, Any]) -> None:
+    print(f"{row['workload']}: {row['own_problems']} problems of one's own, {row['seconds']} s")
+    for part in ("unseen", "elsewhere"):
+        found = row[part]
+        pairs = [
+            f"{k} {found['before'][k]:.4f} -> {found['after'][k]:.4f}" for k in found["before"]
+        ]
+        print(f"  {part:10} {found['problems']:4} problems   {'   '.join(pairs)}", flush=True)
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workloads", nargs="+", default=WORKLOADS)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    shipped = ModelRegistry().find("matmul", known(CHIP))
+    if shipped is None:
+        sys.exit(f"there is no model of {CHIP} here; train one first")
+    dataset = read_dataset(DATA)
+    rows = []
+    for workload in options.workloads:
+        rows.append(measured(workload, dataset, shipped.path, options.seed))
+        show(rows[-1])
+    if options.output:
+        record = {"seed": options.seed, "data": str(DATA.relative_to(ROOT)), "rows": rows}
+        write_text(options.output, json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
