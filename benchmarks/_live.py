@@ -1,4 +1,5 @@
-"""What the live benchmarks share: what a run was made with, ratios, tables, saving as it goes."""
+"""What the live benchmarks share: what a run was made with, the shipped model, ratios, tables,
+saving as it goes."""
 
 from __future__ import annotations
 
@@ -10,14 +11,16 @@ import os
 import platform
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from torch_diode.files.atomic import write_text
+from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration.guard import DiodeWarning, Guard
+from torch_diode.types.errors import MissingPartError
+from torch_diode.types.hardware import Hardware
 
 RESULTS = Path(__file__).parent / "results"
 Result = TypeVar("Result")
@@ -55,10 +58,15 @@ def gpu_name() -> str:
     return done.stdout.strip().splitlines()[0]
 
 
-def seconds_alive() -> float:
-    """How long ago this process was started: importing torch is part of the time given."""
-    started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+def shipped(hardware: Hardware) -> Heuristic:
+    """The model that comes with the package, whatever the environment says."""
+    from torch_diode.integration import defaults
+    from torch_diode.integration.settings import Settings
+
+    found = defaults.default_heuristic(hardware, Settings(model=defaults.SHIPPED))
+    if found is None:
+        raise MissingPartError(f"{hardware.name}: {defaults.NO_MODEL}; train one first")
+    return found
 
 
 def save(path: Path, data: dict[str, Any]) -> None:

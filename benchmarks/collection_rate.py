@@ -11,23 +11,24 @@ compiled and timed by then is counted. Both start with empty caches.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import importlib.metadata
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from torch_diode.collection.campaign import Campaign, GroupReport
+from torch_diode.collection.installed import releases
 from torch_diode.collection.kernels import KernelLibrary
+from torch_diode.collection.node import compiling_processes
+from torch_diode.collection.own_caches import own_caches
 from torch_diode.collection.plan import exhaustive, plan
 from torch_diode.collection.shape_sources import LogUniform, ShapeSource
 from torch_diode.collection.store import TimingStore
@@ -54,8 +55,7 @@ def sweep(wanted: list[MMShape], hardware: Hardware, seconds: float, processes: 
     library = KernelLibrary(template_source, hardware.units)
     groups = plan(wanted, exhaustive(hardware), library, chunk=25)
     kernels = len({spec for group in groups for spec in group.specs})
-    releases = {name: importlib.metadata.version(name).partition("+")[0] for name in ("torch",)}
-    campaign = Campaign(groups, library, hardware, releases)
+    campaign = Campaign(groups, library, hardware, releases())
     reports: list[GroupReport] = []
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, TimingStore(Path(folder)) as store:
@@ -74,19 +74,24 @@ def sweep(wanted: list[MMShape], hardware: Hardware, seconds: float, processes: 
 
 def autotune(problem: MMShape, seconds: float) -> dict[str, Any]:
     """Inductor's search on one problem in a fresh process; how far it got in the time."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, own_caches():
         progress = Path(folder) / "progress.json"
         command = [sys.executable, __file__, "--child", problem.key, str(progress)]
-        with own_caches(folder) as environment:
-            start = time.monotonic()
-            with subprocess.Popen(command, env=environment) as child:
-                try:
-                    child.wait(seconds)
-                except subprocess.TimeoutExpired:
-                    child.kill()
-            took = time.monotonic() - start
+        start = time.monotonic()
+        run_for(seconds, command, {**os.environ, "TORCH_DIODE": "0"})
+        took = time.monotonic() - start
         found = json.loads(progress.read_text()) if progress.exists() else {}
     return counted(problem, found, took)
+
+
+def run_for(seconds: float, command: list[str], environment: dict[str, str]) -> None:
+    """Run a command for so long at most. Then it is ended together with all it has started:
+    Inductor's compiling processes would go on for a minute, on the cores the sweep needs."""
+    with subprocess.Popen(command, env=environment, start_new_session=True) as child:
+        try:
+            child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
 
 
 def counted(problem: MMShape, found: dict[str, Any], took: float) -> dict[str, Any]:
@@ -107,17 +112,6 @@ def counted(problem: MMShape, found: dict[str, Any], took: float) -> dict[str, A
         "seconds": round(searched, 1),
         "process_seconds": round(took, 1),
         "timings_per_s": round(count / searched, 2) if searched else 0.0,
-    }
-
-
-@contextlib.contextmanager
-def own_caches(folder: str) -> Iterator[dict[str, str]]:
-    """An environment in which nothing has been compiled yet."""
-    yield {
-        **os.environ,
-        "TORCH_DIODE": "0",
-        "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
-        "TRITON_CACHE_DIR": f"{folder}/triton",
     }
 
 
@@ -162,7 +156,7 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=400, help="of the sweep, at most")
     parser.add_argument("--autotune-seconds", type=float, default=120.0, help="for each problem")
     parser.add_argument("--autotune-problems", type=int, default=1)
-    parser.add_argument("--processes", type=int, default=max((os.cpu_count() or 2) - 2, 1))
+    parser.add_argument("--processes", type=int, default=compiling_processes())
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--hardware", default="nvidia-h200")
     parser.add_argument("--output", type=Path, default=ROOT / "benchmarks/results/collection.json")
@@ -178,8 +172,7 @@ def main() -> None:
     wanted = problems(given.problems, given.seed)
     # Before the sweep: Inductor's processes would take its cores.
     searches = [autotune(p, given.autotune_seconds) for p in wanted[: given.autotune_problems]]
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["TRITON_CACHE_DIR"] = folder
+    with own_caches():
         swept = sweep(wanted, hardware, 60 * given.minutes, given.processes)
     print(
         f"sweep: {swept['timings']:,} timings in {swept['seconds']} s: {swept['timings_per_s']}/s"

@@ -17,7 +17,6 @@ import itertools
 import os
 import random
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,10 +28,12 @@ os.environ["TORCH_DIODE"] = "0"
 
 import numpy as np
 import torch
-from _live import RESULTS, as_table, attempted, geomean, made_with, quantile, save, seconds_alive
+from _live import RESULTS, as_table, attempted, geomean, made_with, quantile, save, shipped
 from torch import Tensor
 from torch.nn import functional
 
+from torch_diode.collection.own_caches import own_caches
+from torch_diode.collection.started import seconds_alive
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.types.candidate import ATEN, Candidate
@@ -160,8 +161,8 @@ class Bench:
 
         torch.compiler.reset()
         compiled = torch.compile(fn, dynamic=False)
-        # A graph from a cache would ask for no decision.
-        with inductor_config.patch({"force_disable_caches": True}):
+        # A graph from a cache would ask for no decision; kernels may come from one.
+        with inductor_config.patch({"fx_graph_cache": False}):
             result = compiled(*inputs).clone()
         side = torch.cuda.Stream()
         with torch.cuda.stream(side):
@@ -288,14 +289,10 @@ def show(rows: list[Row], hardware: Hardware) -> None:
 
 def measure(given: argparse.Namespace, hardware: Hardware) -> Iterator[Row]:
     """Rows as they come, until the time is up."""
-    from torch_diode.integration import defaults
     from torch_diode.integration.lowering import pretend
-    from torch_diode.integration.settings import Settings
 
     deadline = time.monotonic() - seconds_alive() + 60 * given.minutes
-    heuristic = defaults.default_heuristic(hardware, Settings(model=defaults.SHIPPED))
-    if heuristic is None:
-        raise DiodeError(f"{hardware.name}: {defaults.NO_MODEL}; train one first")
+    heuristic = shipped(hardware)
     wanted = cases(given.problems, given.seed)
     with contextlib.ExitStack() as stack:
         if given.dry:
@@ -326,9 +323,7 @@ def main() -> int:
     head = {**made_with(hardware.name, given.seed), "dry": given.dry}
     rows: list[Row] = []
     try:
-        with tempfile.TemporaryDirectory(prefix="epilogues-") as folder:
-            os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{folder}/inductor"
-            os.environ["TRITON_CACHE_DIR"] = f"{folder}/triton"
+        with own_caches():
             for row in measure(given, hardware):
                 rows.append(row)
                 save(given.output, {**head, "summary": summary(rows, hardware), "rows": rows})

@@ -30,9 +30,11 @@ from typing import Any
 os.environ["TORCH_DIODE"] = "0"
 
 import torch
-from _live import RESULTS, as_table, attempted, geomean, made_with, save, seconds_alive
+from _live import RESULTS, as_table, attempted, geomean, made_with, save
 from _models import MODELS, Case, build
 from torch import Tensor
+
+from torch_diode.collection.started import seconds_alive
 
 MODES = ("reduce-overhead", "max-autotune", "default")
 STAGES = (

@@ -33,13 +33,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from torch_diode.candidates.offers import arch_number
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.campaign import Campaign, Group, GroupReport, Task
 from torch_diode.collection.compile_ahead import CompileAhead
+from torch_diode.collection.installed import releases
 from torch_diode.collection.kernel_compile import CompileOutcome
 from torch_diode.collection.kernels import KernelLibrary
 from torch_diode.collection.plan import kind_name, kind_of
 from torch_diode.collection.shape_sources import LogNormal, LogUniform
+from torch_diode.collection.started import seconds_alive
 from torch_diode.collection.store import TimingStore
 from torch_diode.collection.strata import (
     MOST_FLOPS,
@@ -264,20 +267,12 @@ def compile_only(
 ) -> None:
     """Fill Triton's cache, so that a run that follows finds its kernels there."""
     once = dict.fromkeys(spec for group in groups for spec in group.specs)
-    arch = int(hardware.arch.removeprefix("sm_"))
-    ahead = CompileAhead(library.jobs(once), arch, processes)
+    ahead = CompileAhead(library.jobs(once), arch_number(hardware.arch), processes)
     try:
         ahead.wait_for(once, max(deadline - time.monotonic(), 0))
         print(f"compiled {len(ahead.outcomes)} of {len(once)} kernels", flush=True)
     finally:
         ahead.stop()
-
-
-def releases() -> dict[str, str]:
-    """What the kernels were made with."""
-    import triton
-
-    return {"torch": torch.__version__.partition("+")[0], "triton": triton.__version__}
 
 
 def collected_today() -> dict[str, tuple[str, ...]]:
@@ -389,7 +384,7 @@ def main() -> None:
     parser.add_argument("what", choices=("train", "vendor", "validation", "recheck"))
     parser.add_argument("--output", type=Path, default=Path("timings"), help="directory of shards")
     parser.add_argument("--dataset", type=Path, help="validation set to recheck")
-    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--minutes", type=float, default=10, help="from the start of the process")
     parser.add_argument("--problems", type=int, default=0, help="in each stratum, or in all")
     parser.add_argument("--configs", type=int, default=240, help="of each template, a stratum")
     parser.add_argument("--processes", type=int, default=max((os.cpu_count() or 2) - 3, 1))
@@ -400,7 +395,9 @@ def main() -> None:
     parser.add_argument("--plan", action="store_true", help="only show the plan")
     parser.add_argument("--compile-only", action="store_true", help="fill Triton's cache and stop")
     given = parser.parse_args()
-    start = time.monotonic()
+    if given.what == "recheck" and given.dataset is None:
+        parser.error("recheck needs --dataset, the validation set to recheck")
+    start = time.monotonic() - seconds_alive()
     runs = {"train": run_train, "vendor": run_vendor, "validation": run_validation}
     runs["recheck"] = run_recheck
     runs[given.what](given, start)

@@ -1,0 +1,205 @@
+"""The live selection benchmark's process with the GPU: clean times of compiled kernels, what
+max-autotune picks, and real compiles from empty caches."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from _live import shipped
+from _selection import DEFAULT, DIODE, PLAIN, TUNED, Row
+from _selection_compiling import precision
+
+from torch_diode.collection.crew import Mark
+from torch_diode.collection.operands import Operands, operands
+from torch_diode.collection.timer import Launch, Measured, Timer
+from torch_diode.collection.tried import tried
+from torch_diode.collection.worker import surviving
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+
+ROUNDS = ((float("inf"), 4), (1.3, 8))
+AUTOTUNE = "max-autotune-no-cudagraphs"
+_NO_CACHES = {"fx_graph_cache": False, "autotune_local_cache": False}
+"""Of graphs and timings; Triton's own cache of kernels stays. `force_disable_caches` would put an
+empty one in its place."""
+
+
+@dataclass(frozen=True)
+class Clean:
+    """Time a problem's compiled kernels."""
+
+    problem: MMShape
+    diode: Candidate
+    kernels: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Tune:
+    """Have max-autotune pick, plain and with torch-diode; time picks not among those known."""
+
+    problem: MMShape
+    known: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Cold:
+    """Compile four ways, from nothing."""
+
+    problem: MMShape
+
+
+def bench(hardware: Hardware, seed: int, _: Mark) -> Callable[[Any], Any]:
+    """Answers Clean, Tune and Cold."""
+    return surviving(Bench(hardware, seed).answer, torch.cuda.synchronize)
+
+
+class Bench:
+    """All that is done on the GPU."""
+
+    def __init__(self, hardware: Hardware, seed: int) -> None:
+        self.device = torch.device("cuda", torch.cuda.current_device())
+        self.timer = Timer(self.device, 2 * hardware.l2_bytes, seed)
+        self.generator = torch.Generator(self.device).manual_seed(seed)
+        self.heuristic = shipped(hardware)
+        self._warm = False
+
+    def answer(self, order: Any) -> Row:
+        """Whatever is asked."""
+        with precision(order.problem):
+            tensors = operands(order.problem, self.device, self.generator)
+            if isinstance(order, Clean):
+                return self.clean(order, tensors)
+            if isinstance(order, Tune):
+                return self.tune(order, tensors)
+            return self.cold(tensors)
+
+    def clean(self, order: Clean, tensors: Operands) -> Row:
+        """Times of all that run and are right; the reason for each that is not."""
+        from torch_diode.integration.static_kernels import bind_static
+
+        makers: dict[str, Callable[[], Launch]] = {ATEN: tensors.aten}
+        for kernel in order.kernels:
+            makers[str(kernel.candidate)] = lambda kernel=kernel: bind_static(kernel, tensors)
+        times, faults = self._timed(tensors, makers, {ATEN, str(order.diode)})
+        return {"times": times, "faults": faults}
+
+    def _timed(
+        self, tensors: Operands, makers: dict[str, Callable[[], Launch]], always: set[str]
+    ) -> tuple[dict[str, tuple[float, float]], dict[str, str]]:
+        outcomes = dict(zip(makers, tried(tensors, list(makers.values())), strict=True))
+        launches = {name: one.launch for name, one in outcomes.items() if one.launch is not None}
+        faults = {name: one.reason for name, one in outcomes.items() if one.launch is None}
+        calls, names = list(launches.values()), list(launches)
+        first = self.timer.measure(calls, ROUNDS)
+        wanted = [i for i, name in enumerate(names) if name in always]
+        found = self.timer.refine(calls, first, wanted)
+        return {n: (m.time_us, noise_of(m)) for n, m in zip(names, found, strict=True)}, faults
+
+    def tune(self, order: Tune, tensors: Operands) -> Row:
+        """Both picks; kernels come from caches, timings and graphs do not."""
+        import torch._inductor.config as inductor_config
+
+        row: Row = {"ratios": {}}
+        with inductor_config.patch(_NO_CACHES):
+            for method in (DEFAULT, TUNED):
+                row[method], pick = self._autotuned(tensors, method)
+                if pick is not None and str(pick) not in {*order.known, *row["ratios"]}:
+                    ratio = self._over_aten(tensors, pick)
+                    if ratio is not None:
+                        row["ratios"][str(pick)] = ratio
+        return row
+
+    def _autotuned(self, tensors: Operands, method: str) -> tuple[Row, Candidate | None]:
+        from torch_diode.integration.feedback import add_feedback, candidate_of
+
+        heard: list[dict[Any, float]] = []
+        undo = add_feedback(lambda timings, *_: heard.append(dict(timings)))
+        try:
+            seconds, _ = self._compile(tensors, method)
+        finally:
+            undo()
+        timings = {c: t for each in heard for c, t in each.items() if np.isfinite(t)}
+        pick = candidate_of(min(timings, key=timings.__getitem__)) if timings else Candidate(ATEN)
+        name = str(pick) if pick is not None else "other"
+        return {"pick": name, "benchmarked": len(timings), "compile_s": round(seconds, 3)}, pick
+
+    def _over_aten(self, tensors: Operands, candidate: Candidate) -> tuple[float, float] | None:
+        """Of a pick the clean part did not have: its time over ATen's."""
+        from torch_diode.collection.splits import split_launch
+        from torch_diode.integration.static_kernels import bind_static, static_kernels
+
+        name, makers = str(candidate), {ATEN: tensors.aten}
+        if candidate.template == DECOMPOSE_K:
+            makers[name] = lambda: split_launch(tensors, candidate.split_k)
+        else:
+            for kernel in static_kernels(tensors.problem, [candidate]):
+                makers[name] = lambda kernel=kernel: bind_static(kernel, tensors)
+        times, _ = self._timed(tensors, makers, {ATEN, name})
+        if name not in times or ATEN not in times:
+            return None
+        return times[name][0] / times[ATEN][0], times[name][1] + times[ATEN][1]
+
+    def cold(self, tensors: Operands) -> Row:
+        """Seconds from empty caches; and whether the code holds what was decided."""
+        from torch._inductor.utils import fresh_cache
+
+        methods = (PLAIN, DIODE, TUNED, DEFAULT)
+        if not self._warm:
+            # The first compile of a process pays for imports, the model, and helper processes.
+            small = MMShape("mm", 128, 256, 512)
+            for method in methods:
+                with fresh_cache():
+                    self._compile(operands(small, self.device, self.generator), method)
+            self._warm = True
+        row: Row = {}
+        for method in methods:
+            with fresh_cache():
+                seconds, codes = self._compile(tensors, method)
+            row[method] = {"compile_s": round(seconds, 4), "configs": configs_in(codes)}
+        return {"cold": row}
+
+    def _compile(self, tensors: Operands, method: str) -> tuple[float, list[str]]:
+        from torch._inductor.utils import run_and_get_code
+
+        from torch_diode.integration import registration
+
+        given = [t for t in (tensors.bias, tensors.a, tensors.b) if t is not None]
+        with contextlib.ExitStack() as stack:
+            registration.disable()
+            if method in (DIODE, TUNED):
+                stack.enter_context(registration.using(self.heuristic))
+            torch.compiler.reset()
+            fn = torch.compile(
+                getattr(torch, tensors.problem.op),
+                mode=AUTOTUNE if method in (TUNED, DEFAULT) else None,
+                dynamic=False,
+            )
+            start = time.perf_counter()
+            _, codes = run_and_get_code(fn, *given)
+            torch.cuda.synchronize()
+            return time.perf_counter() - start, codes
+
+
+def noise_of(measured: Measured) -> float:
+    """Half the width of a time's 95% interval, as a fraction of it."""
+    return round(3.17 * measured.spread / max(measured.repeats, 1) ** 0.5, 5)
+
+
+def configs_in(codes: Sequence[str]) -> list[str]:
+    """The configs of matmul templates in generated code, as block sizes, stages and warps."""
+    found = []
+    for kernel in re.findall(r"'''(.*?)'''", "\n".join(codes), re.S):
+        sizes = dict(re.findall(r"(BLOCK_[MNK]).*?=\s*(\d+)\s*$", kernel, re.M))
+        launch = re.search(r"num_stages=(\d+),\s*num_warps=(\d+)", kernel)
+        if "triton_tem" in kernel and len(sizes) == 3 and launch:
+            blocks = "x".join(sizes[f"BLOCK_{name}"] for name in "MNK")
+            found.append(f"{blocks} s{launch[1]} w{launch[2]}")
+    return found

@@ -1,0 +1,131 @@
+"""The live selection benchmark's processes without a GPU: what is chosen and listed for a problem,
+rendered by Inductor and compiled."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from _live import shipped
+from _selection import Posed
+
+from torch_diode.candidates.resources import worth_compiling
+from torch_diode.candidates.space import candidate_space
+from torch_diode.collection.crew import Mark
+from torch_diode.collection.worker import for_life, surviving
+from torch_diode.heuristics.analytical import AnalyticalHeuristic
+from torch_diode.heuristics.base import Heuristic
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+
+PRAISED, ANALYTICAL = 10, 3
+LISTING = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,TRITON"}
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Decide and render a problem."""
+
+    posed: Posed
+
+
+@dataclass(frozen=True)
+class Compile:
+    """Compile one kernel of a problem."""
+
+    kernel: Any
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What torch-diode chose in plain mode and max-autotune lists; all of it rendered."""
+
+    diode: Candidate
+    decision_us: float
+    default: tuple[Candidate, ...]
+    kernels: tuple[Any, ...]
+
+
+@contextlib.contextmanager
+def precision(problem: MMShape) -> Iterator[None]:
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = problem.tf32
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+def compiler(hardware: Hardware, _: Mark) -> Callable[[Any], Any]:
+    """Answers Pose and Compile, pretending to have the chip."""
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+    from torch_diode.integration.lowering import pretend
+    from torch_diode.integration.static_kernels import compile_static
+
+    for_life(pretend(hardware))
+    heuristic = shipped(hardware)
+
+    def answer(order: Any) -> Any:
+        if isinstance(order, Compile):
+            return compile_static(order.kernel)
+        return choices_of(order.posed, hardware, heuristic)
+
+    return surviving(answer)
+
+
+def choices_of(posed: Posed, hardware: Hardware, heuristic: Heuristic) -> Choices:
+    """Through Inductor's real lowering, inside `pretend`."""
+    from torch._inductor.virtualized import V
+
+    from torch_diode.integration.choices import DiodeInductorChoices
+    from torch_diode.integration.default_configs import ListRecorder, inputs_of
+    from torch_diode.integration.lowering import lower
+    from torch_diode.integration.static_kernels import static_kernels
+
+    problem = posed.problem
+    op, inputs = getattr(torch, problem.op), inputs_of(problem)
+    handler, recorder = DiodeInductorChoices(heuristic), ListRecorder()
+    with precision(problem):
+        with V.set_choices_handler(handler):
+            lower(op, inputs, generate=False)
+        with V.set_choices_handler(recorder):
+            lower(op, inputs, LISTING, generate=False)
+    decisions = list(handler.decider.record)
+    chosen = decisions[-1].winner.candidate if decisions else Candidate(ATEN)
+    listed = [c for c in recorder.candidates if c.config is not None]
+    wanted = dict.fromkeys([*praised(problem, hardware, heuristic), *posed.swept, *listed])
+    quick = _quick(problem, list(wanted))
+    # With ATen: where it is not asked for it takes the last one's place.
+    own = [chosen] if chosen.config is not None else []
+    asked = dict.fromkeys([Candidate(ATEN), *own, *quick])
+    return Choices(
+        chosen,
+        decisions[-1].microseconds if decisions else 0.0,
+        tuple(listed),
+        tuple(static_kernels(problem, list(asked))),
+    )
+
+
+def praised(problem: MMShape, hardware: Hardware, heuristic: Heuristic) -> list[Candidate]:
+    """The first of the model and of the analytical heuristic; no TMA, as in a plain compile."""
+    space = candidate_space(problem, hardware)
+    space = space.take(~space.is_template(DECOMPOSE_K) & ~space.is_template(ATEN))
+    space = space.take(~space.is_template("triton::mm_persistent_tma"))
+    found: list[Candidate] = []
+    for judge, count in ((heuristic, PRAISED), (AnalyticalHeuristic(), ANALYTICAL)):
+        ranking = judge.rank(problem, space, hardware)
+        if ranking is not None:
+            found += [space[int(row)] for row in ranking.order[:count]]
+    return found
+
+
+def _quick(problem: MMShape, wanted: Sequence[Candidate]) -> list[Candidate]:
+    if not wanted:
+        return []
+    return list(Candidates.of(wanted).take(worth_compiling(Candidates.of(wanted), problem)))

@@ -1,0 +1,39 @@
+"""The recheck of a validation set without a GPU: what it would time."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torch_diode.files.datasets import read_dataset, write_dataset
+
+pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
+
+ROOT = Path(__file__).parents[1]
+VALIDATION = ROOT / "diode_datasets/matmul/nvidia-h200/validation"
+
+
+def recheck(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "workflows/collect_matmul.py"), "recheck", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+
+
+def test_only_contenders_are_timed_again(tmp_path):
+    whole = read_dataset(VALIDATION)
+    few = whole.take(whole.problems.ids < 3)
+    write_dataset(few, tmp_path / "few.parquet")
+    ended = recheck("--plan", "--dataset", str(tmp_path / "few.parquet"))
+    assert ended.returncode == 0, ended.stderr
+    timings = sum(map(int, re.findall(r"(\d+) timings$", ended.stdout, re.MULTILINE)))
+    assert 3 <= timings < len(few) / 2
+
+
+def test_without_a_dataset_it_says_what_is_missing():
+    ended = recheck("--plan")
+    assert ended.returncode == 2
+    assert "--dataset" in ended.stderr
+    assert "Traceback" not in ended.stderr

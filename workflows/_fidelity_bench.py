@@ -1,0 +1,91 @@
+"""The fidelity workflow's process with the GPU: times both sorts of kernels in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from _fidelity_plan import Plan
+
+from torch_diode.collection.crew import Mark
+from torch_diode.collection.installed import releases
+from torch_diode.collection.kernels import KernelLibrary, KernelSpec
+from torch_diode.collection.launching import Launcher
+from torch_diode.collection.operands import operands
+from torch_diode.collection.timer import Launch, Measured, Timer
+from torch_diode.collection.tried import tried
+from torch_diode.collection.worker import surviving
+from torch_diode.types.candidate import ATEN, Candidate
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+from torch_diode.types.timing import Timing
+
+STATIC, SWEEP = "inductor-static", "sweep"
+ROUNDS = ((float("inf"), 6), (1.3, 8))
+"""All are timed often enough to be ordered, not the fastest only."""
+
+
+@dataclass(frozen=True)
+class Time:
+    """A problem with its kernels compiled."""
+
+    plan: Plan
+    kernels: tuple[Any, ...]
+    specs: tuple[tuple[Candidate, KernelSpec], ...]
+
+
+def bench(hardware: Hardware, seed: int, _: Mark) -> Callable[[Time], Any]:
+    """Answers problems with timings of both methods."""
+    device = torch.device("cuda", torch.cuda.current_device())
+    timer = Timer(device, 2 * hardware.l2_bytes, seed)
+
+    from torch_diode.integration.static_kernels import bind_static
+    from torch_diode.integration.template_source import template_source
+
+    launcher = Launcher(KernelLibrary(template_source, hardware.units))
+    generator = torch.Generator(device).manual_seed(seed)
+    made_with = releases()
+
+    def answer(order: Time) -> list[Timing]:
+        problem = order.plan.problem
+        torch.backends.cuda.matmul.allow_tf32 = problem.tf32
+        tensors = operands(problem, device, generator)
+        wanted: list[tuple[str, Candidate, Callable[[], Launch]]] = []
+        for kernel in order.kernels:
+            make = lambda kernel=kernel: bind_static(kernel, tensors)  # noqa: E731
+            wanted.append((STATIC, kernel.candidate, make))
+        for candidate, spec in order.specs:
+            make = lambda spec=spec: launcher.bind(spec, tensors)  # noqa: E731
+            wanted.append((SWEEP, candidate, make))
+        wanted += [(method, Candidate(ATEN), tensors.aten) for method in (STATIC, SWEEP)]
+        outcomes = tried(tensors, [make for _, _, make in wanted])
+        launches = {i: one.launch for i, one in enumerate(outcomes) if one.launch is not None}
+        measured = timer.measure(list(launches.values()), ROUNDS)
+        results: dict[int, Measured] = dict(zip(launches, measured, strict=True))
+        return [
+            timing_of(
+                hardware.name, problem, candidate, method, one.status, results.get(i), made_with
+            )
+            for i, ((method, candidate, _), one) in enumerate(zip(wanted, outcomes, strict=True))
+        ]
+
+    return surviving(answer, torch.cuda.synchronize)
+
+
+def timing_of(
+    hardware: str,
+    problem: MMShape,
+    candidate: Candidate,
+    method: str,
+    status: str,
+    measured: Measured | None,
+    made_with: dict[str, str],
+) -> Timing:
+    """What a kernel took; without a time where it has none."""
+    common: dict[str, Any] = {"status": status, "method": method, **made_with}
+    if measured is None:
+        return Timing(hardware, problem, candidate, None, repeats=0, **common)
+    taken: dict[str, Any] = {"spread": measured.spread, "repeats": measured.repeats}
+    return Timing(hardware, problem, candidate, measured.time_us, **taken, **common)

@@ -1,0 +1,123 @@
+"""The fidelity workflow's run: what is handed to its processes, and what is kept of it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from _fidelity_bench import STATIC, SWEEP, Time
+from _fidelity_compiling import CompileStatic, CompileSweep, Lower, compiler
+from _fidelity_plan import Plan
+
+from torch_diode.collection.assembly import Assembly
+from torch_diode.collection.crew import Crew, Mark
+from torch_diode.collection.kernels import KernelInfeasibleError, KernelLibrary, KernelSpec
+from torch_diode.collection.launching import Launcher
+from torch_diode.types.candidate import Candidate
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.timing import Timing
+
+ENOUGH = 2 / 3
+"""At the end, a problem with this share of its kernels compiled is timed with those."""
+
+
+@dataclass
+class Run:
+    """Problems lowered, compiled in both ways and timed until done, or until the deadline
+    (`assembly.Recipe`)."""
+
+    plans: Sequence[Plan]
+    hardware: Hardware
+    library: KernelLibrary
+    processes: int
+    deadline: float
+    keep: Callable[[Sequence[Timing]], None]
+    """Writes what there is."""
+    timings: list[Timing] = field(default_factory=list)
+    faults: Counter[str] = field(default_factory=Counter)
+    compiled_kernels: Counter[str] = field(default_factory=Counter)
+    _done: int = 0
+
+    def __post_init__(self) -> None:
+        launcher = Launcher(self.library)
+        self._specs = [_specs_of(plan, launcher) for plan in self.plans]
+        self._rendered: dict[int, Sequence[Any]] = {}
+
+    def specs(self) -> set[KernelSpec]:
+        """The sweep's kernels, each once."""
+        return {spec for specs in self._specs for spec in specs.values()}
+
+    def go(self, benches: Crew[Any, Any]) -> None:
+        """Until done or out of time."""
+
+        def work(mark: Mark) -> Callable[[Any], Any]:
+            return compiler(self.hardware, mark)
+
+        with Crew[Any, Any]([work] * self.processes) as compilers:
+            numbers = range(len(self.plans))
+            Assembly(self, numbers, self.faults).run(compilers, benches, self.deadline)
+
+    def prepare(self, number: int) -> Lower:
+        """Have Inductor render it."""
+        return Lower(self.plans[number])
+
+    def kernels(self, number: int, answer: Sequence[Any]) -> dict[Hashable, Any]:
+        """Its own, and the sweep's that run it."""
+        self._rendered[number] = answer
+        orders: dict[Hashable, Any] = {
+            (number, kernel.candidate): CompileStatic(kernel) for kernel in answer
+        }
+        specs = list(dict.fromkeys(self._specs[number].values()))
+        for spec, job in zip(specs, self.library.jobs(specs), strict=True):
+            orders[spec] = CompileSweep(job)
+        return orders
+
+    def compiled(self, key: Hashable, answer: Any) -> str:
+        """What the compiler said."""
+        swept = isinstance(key, KernelSpec)
+        self.compiled_kernels[SWEEP if swept else STATIC] += 1
+        return answer.error if swept else answer
+
+    def is_enough(self, number: int, keys: Sequence[Hashable]) -> bool:
+        """Whether most candidates have both kernels."""
+        order = self.time(number, keys)
+        wanted = len(order.plan.candidates) - 1
+        return min(len(order.kernels), len(order.specs)) >= ENOUGH * wanted
+
+    def time(self, number: int, keys: Sequence[Hashable]) -> Time:
+        """With what was compiled."""
+        there = set(keys)
+        kernels = [k for k in self._rendered[number] if (number, k.candidate) in there]
+        specs = [(c, spec) for c, spec in self._specs[number].items() if spec in there]
+        return Time(self.plans[number], tuple(kernels), tuple(specs))
+
+    def timed(self, _: int, answer: Sequence[Timing]) -> None:
+        """Kept, and now and then told of."""
+        self.timings += answer
+        self.faults.update(f"{t.method} {t.status}" for t in answer if t.status != "ok")
+        self._done += 1
+        if self._done % 10 == 0 or self._done == len(self.plans):
+            print(
+                f"{self._done}/{len(self.plans)} problems, "
+                f"{self.compiled_kernels[STATIC]:,} static and "
+                f"{self.compiled_kernels[SWEEP]:,} sweep kernels compiled, "
+                f"{self.deadline - time.monotonic():.0f} s left",
+                flush=True,
+            )
+
+    def save(self) -> None:
+        """All timings there are."""
+        self.keep(self.timings)
+
+
+def _specs_of(plan: Plan, launcher: Launcher) -> dict[Candidate, KernelSpec]:
+    found = {}
+    for candidate in plan.candidates:
+        if candidate.config is not None:
+            with contextlib.suppress(KernelInfeasibleError):
+                found[candidate] = launcher.spec_for(plan.problem, candidate)
+    return found
