@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.integration.cases import CONFIG
+from tests.integration.forced import Forced
 from torch_diode.hardware import known
-from torch_diode.integration import releases
+from torch_diode.integration import registration, releases
 from torch_diode.integration.default_configs import default_candidates
 from torch_diode.types.problem import MMShape
 
@@ -35,3 +37,11 @@ def test_the_list_depends_on_the_sizes():
     small = default_candidates(MMShape("mm", 16, 32, 512), H200)
     large = default_candidates(MMShape("mm", 4096, 4096, 512), H200)
     assert max(small.fields["block_m"]) < max(large.fields["block_m"])
+
+
+def test_the_list_is_inductors_own_also_where_torch_diode_decides():
+    problem = MMShape("mm", 512, 512, 512)
+    expected = default_candidates(problem, H200)
+    with registration.using(Forced(CONFIG)):
+        assert list(default_candidates(problem, H200)) == list(expected)
+        assert registration.status().enabled

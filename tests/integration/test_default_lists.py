@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
@@ -43,6 +44,7 @@ def drawn(count: int) -> list[MMShape]:
     return found
 
 
+@pytest.mark.skipif(torch.__version__ < "2.11", reason="2.10 cuts small blocks in another way")
 def test_the_rows_found_are_those_inductor_lists():
     timings, expected = [], []
     for problem in drawn(48):

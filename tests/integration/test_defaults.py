@@ -18,6 +18,9 @@ from torch_diode.integration.lowering import lower
 from torch_diode.integration.settings import Settings
 from torch_diode.types.hardware import Hardware
 
+OF_THIS_RELEASE = torch.__version__.startswith("2.11.")
+"""Whether the shipped model's timings were taken with this torch."""
+
 
 @pytest.mark.usefixtures("h200")
 def test_a_table_named_in_the_environment_decides(
@@ -67,7 +70,8 @@ def test_the_shipped_model_decides_where_nobody_says_otherwise(
     (decision,) = registration.explain()
     assert decision.source == "model nvidia-h200"
     assert decision.winner.predicted_us is not None
-    assert any("model trained under torch 2.11" in note for note in registration.status().notes)
+    noted = any("model trained under torch 2.11" in note for note in registration.status().notes)
+    assert noted != OF_THIS_RELEASE
 
 
 @pytest.mark.usefixtures("h200")
@@ -75,8 +79,10 @@ def test_a_strict_user_gets_no_model_of_another_release(monkeypatch: pytest.Monk
     monkeypatch.delenv("TORCH_DIODE_MODEL")
     monkeypatch.setenv("TORCH_DIODE_STRICT", "1")
     registration.register_on_import()
-    assert lower(torch.mm, inputs("mm")).kernels == ["mm"]
-    assert registration.status().counters.abstentions.total() == 1
+    lower(torch.mm, inputs("mm"))
+    counters = registration.status().counters
+    assert (counters.abstentions.total() == 0) == OF_THIS_RELEASE
+    assert (counters.decisions == 1) == OF_THIS_RELEASE
 
 
 def test_it_can_be_turned_off_by_name() -> None:

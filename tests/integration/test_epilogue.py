@@ -66,7 +66,6 @@ TAKEN: dict[str, tuple[Callable[..., Any], list[Input], str]] = {
     "residual": (lambda x, w, r: r + torch.mm(x, w), [X, W, FULL], "add"),
     "cast": (lambda x, w: torch.mm(x, w).float(), [X, W], "convert_element_type"),
     "addmm": (lambda x, w, b: torch.relu(torch.addmm(b, x, w)), [X, W, BIAS], "relu"),
-    "regrouped": (lambda x, w, b: functional.gelu(x @ w + b), [WIDE, W, BIAS], "erf"),
     "before a matmul": (
         lambda x, w, v: torch.mm(torch.tanh(torch.mm(x, w)), v),
         [X, W, NEXT],
@@ -104,6 +103,17 @@ def test_inductor_takes_along_what_is_found_and_only_with_a_template(case: str) 
         apart = lower(fn, inputs).kernels
     assert not [name for name in fused if name.startswith("triton_poi")]
     assert len([name for name in apart if name.startswith("triton_poi")]) == 1
+
+
+def test_regrouped_it_is_counted_where_the_release_takes_it_along() -> None:
+    def fn(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return functional.gelu(x @ w + b)
+
+    (found,) = found_in(fn, [WIDE, W, BIAS])
+    with registration.using(Forced(CONFIG), epilogues=True):
+        kernels = lower(fn, [WIDE, W, BIAS]).kernels
+    taken_along = not [name for name in kernels if name.startswith("triton_poi")]
+    assert (found is not None) == taken_along
 
 
 LEFT: dict[str, tuple[Callable[..., Any], list[Input]]] = {

@@ -78,6 +78,20 @@ def test_using_is_scoped_inside_and_outside_of_enable() -> None:
 
 
 @pytest.mark.usefixtures("h200")
+def test_paused_it_is_torch_alone_and_then_what_it_was() -> None:
+    before = torch_state()
+    with registration.paused():
+        assert torch_state() == before
+    assert not registration.status().enabled
+    registration.enable(Forced(CONFIG), "single")
+    with registration.paused():
+        assert torch_state() == before
+        assert lower(torch.mm, inputs("mm")).kernels == ["mm"]
+    assert lower(torch.mm, inputs("mm")).configs == [BLOCKS]
+    assert registration.status().mode == "single"
+
+
+@pytest.mark.usefixtures("h200")
 def test_using_ends_after_an_error_too() -> None:
     def fails() -> None:
         with registration.using(Forced(CONFIG)):

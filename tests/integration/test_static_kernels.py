@@ -19,7 +19,7 @@ from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")
-ONLY_WITH_A_GPU = ("triton::mm_persistent_tma",) if torch.__version__ < "2.10" else ()
+ONLY_WITH_A_GPU = ("triton::mm_persistent_tma",) if torch.__version__ < "2.11" else ()
 """Rendering it makes a tensor on the GPU there."""
 PROBLEMS = [
     MMShape("mm", 512, 1024, 768, transpose_b=True),

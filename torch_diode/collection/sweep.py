@@ -113,7 +113,7 @@ class Sweep:
         ]
         if new:
             tensors.aten()()
-            reference = tensors.out.float()
+            reference = tensors.out.to(torch.float32, copy=True)  # float32 is the tensor itself
             scale = reference.norm()
             errors = []
             for i in new:

@@ -12,7 +12,7 @@ from torch._inductor.choices import InductorChoices
 from torch._inductor.select_algorithm import ExternKernelChoice
 from torch._inductor.virtualized import V
 
-from torch_diode.integration import releases
+from torch_diode.integration import registration, releases
 from torch_diode.integration.lowering import Input, lower, pretend
 from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
 from torch_diode.types.candidates import Candidates
@@ -71,7 +71,8 @@ def default_candidates(problem: MMShape, hardware: Hardware) -> Candidates:
             "use --search-space EXHAUSTIVE"
         )
     recorder = ListRecorder()
-    with pretend(hardware), V.set_choices_handler(recorder):
+    # torch-diode would stand before any handler, and leave it a few choices.
+    with registration.paused(), pretend(hardware), V.set_choices_handler(recorder):
         lower(getattr(torch, problem.op), inputs_of(problem), _CONFIG, generate=False)
     return Candidates.of(recorder.candidates)
 

@@ -3,7 +3,8 @@
 Asking Inductor itself (`default_configs`) takes a lowering a problem. Its lists follow from few:
 blocks are cut to the problem's sizes, and warps to what the cut tile can use. So it is asked once
 for each op and dtype, at sizes nothing is cut for, and the cutting is done here on arrays. A test
-holds the two together, problem by problem.
+holds the two together, problem by problem, from torch 2.11 on; 2.10 cuts a few small blocks in
+another way.
 """
 
 from __future__ import annotations
@@ -79,6 +80,16 @@ def base_list(op: str, dtype: str, hardware: Hardware) -> tuple[Candidate, ...]:
     return tuple(c for c in default_candidates(problem, hardware) if c.config is not None)
 
 
+@lru_cache(maxsize=16)
+def _lists_outer(op: str, hardware: Hardware) -> bool:
+    """Whether there is a list where K is 1: most ops then multiply elementwise, which ones is the
+    release's matter."""
+    from torch_diode.integration.default_configs import default_candidates
+
+    problem = MMShape(op, _LARGE, _LARGE, 1, B=2 if op in BATCHED else 1)
+    return any(candidate.config for candidate in default_candidates(problem, hardware))
+
+
 class _Problems:
     """A dataset's problems, as far as the lists depend on them."""
 
@@ -93,11 +104,10 @@ class _Problems:
         # The largest blocks: the sizes' next powers of two, 16 at least.
         powers = 2 ** np.ceil(np.log2(np.stack([m, n, k], axis=1))).astype(np.int64)
         self.caps = np.maximum(powers, BLOCKS[0])
-        # K of 1 is multiplied elementwise (but by baddbmm, which is not decomposed), and where K
-        # is far the largest only splits are tried.
+        # Where K is far the largest only splits are tried.
         split = (self.op == "mm") & (k >= DECOMPOSE_K_THRESHOLD * np.maximum(m, n))
-        elementwise = (k == 1) & (self.op != "baddbmm")
-        self.has_triton = ~elementwise & ~split & (self.dtype == out_dtype)
+        self.has_triton = ~split & (self.dtype == out_dtype)
+        self.is_outer = k == 1
         item = np.array([DTYPE_BYTES[str(name)] for name in self.dtype])
         inner_a = np.where(dataset.values("transpose_a")[first], m, k) * item
         inner_b = np.where(dataset.values("transpose_b")[first], k, n) * item
@@ -106,6 +116,8 @@ class _Problems:
     def offers(self, op: str, dtype: str, template: str, hardware: Hardware) -> Mask:
         """The problems of this op and dtype that are offered this template."""
         found = (self.op == op) & (self.dtype == dtype) & self.has_triton
+        if (found & self.is_outer).any() and not _lists_outer(op, hardware):
+            found &= ~self.is_outer
         if template in TMA_TEMPLATES:
             found &= self.is_aligned & has_tma(hardware)
         return np.asarray(found)

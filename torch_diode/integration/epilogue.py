@@ -125,7 +125,7 @@ def _pointwise_after(matmul: Node, count: int) -> dict[Node, None]:
         for reader in _readers(node):
             if reader in members:
                 continue
-            if _is_pointwise(reader) and _elements(reader) == count:
+            if _is_taken_along(reader, matmul, count):
                 members[reader] = None
                 waiting.append(reader)
             elif node is not matmul and _fuses_with_nothing(reader):
@@ -135,6 +135,14 @@ def _pointwise_after(matmul: Node, count: int) -> dict[Node, None]:
         if len(members) > _MOST_NODES or len(ends) > 1:
             return {}
     return members
+
+
+def _is_taken_along(node: Node, matmul: Node, count: int) -> bool:
+    """Whether this is pointwise work of the product's size that a template can do."""
+    if not _is_pointwise(node) or _elements(node) != count:
+        return False
+    regrouped = node.meta["val"].dim() != matmul.meta["val"].dim()
+    return not regrouped or releases.fuses_regrouped()
 
 
 def _is_anothers(matmul: Node, members: Iterable[Node], graph: Any) -> bool:

@@ -204,6 +204,18 @@ def using(
             _registration.disable()
 
 
+@contextlib.contextmanager
+def paused() -> Iterator[None]:
+    """Torch alone inside the `with`, for the whole process; afterwards all is as it was before."""
+    active, settings = list(_registration.active), _registration.matmul.settings
+    _registration.disable()
+    try:
+        yield
+    finally:
+        if active:
+            _registration.enable(settings, active)
+
+
 def status() -> Status:
     """What registration did, step by step; counters; hardware; heuristic. Prints as text."""
     return _registration.status()

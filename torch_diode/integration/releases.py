@@ -283,6 +283,16 @@ def size_if_seen(value: Any) -> int | None:
     return hint if isinstance(hint, int) else None
 
 
+def fuses_regrouped() -> bool:
+    """Whether a template takes pointwise work along whose dimensions were regrouped (a linear layer
+    on a batch of sequences): not in 2.10 and 2.11, whose order of fusing and merging loops loses
+    it. No interface shows that, so here it is the release."""
+    from torch._inductor import config
+
+    lossy = torch_release().startswith(("2.10.", "2.11."))
+    return not (lossy and config.loop_ordering_after_fusion)
+
+
 def has_lowering(op: Any) -> bool:
     """Whether Inductor writes code for an op, instead of calling torch's kernel."""
     from torch._inductor import lowering

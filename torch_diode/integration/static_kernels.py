@@ -73,8 +73,8 @@ class Exactly(Heuristic):
 def static_kernels(problem: MMShape, candidates: Sequence[Candidate]) -> list[StaticKernel]:
     """The kernels of those candidates that Inductor can render; vendor kernels are left out.
 
-    Call it inside `lowering.pretend`, or on a machine with the GPU: torch 2.9 renders the
-    persistent template only there.
+    Call it inside `lowering.pretend`, or on a machine with the GPU: torch before 2.11
+    renders the persistent template only there.
     """
     found: list[Any] = []
 
