@@ -22,6 +22,7 @@ from torch_diode.collection.crew import STARTING, Answered, Crew, Lost, WorkerEr
 from torch_diode.collection.groups import Group, Task
 from torch_diode.collection.kernel_compile import CompileOutcome
 from torch_diode.collection.kernels import KernelInfeasibleError, KernelSpec
+from torch_diode.collection.ptxas import use_inductors_ptxas
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape
 
@@ -93,6 +94,7 @@ class Workshop:
         self._closing = False
         self.lost: list[str] = []
         """Why processes were lost, for people."""
+        use_inductors_ptxas()  # before any process is started: what is timed is what compiles run
         works = [bench_on(setting, device, number) for number, device in enumerate(devices)]
         self._timing: Crew[Errand, Done] = Crew(works)
         arch = setting.hardware.arch.removeprefix("sm_")

@@ -26,7 +26,7 @@ from torch_diode.integration.choices import DiodeInductorChoices
 from torch_diode.integration.default_configs import inputs_of
 from torch_diode.integration.feedback import candidate_of
 from torch_diode.integration.lowering import lower
-from torch_diode.types.candidate import Candidate
+from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
@@ -82,9 +82,10 @@ def static_kernels(problem: MMShape, candidates: Sequence[Candidate]) -> list[St
         found.extend(choices)
         return choices[:1]  # one choice is not benchmarked
 
-    tma = any(candidate.template in TMA_TEMPLATES for candidate in candidates)
+    wanted = list(dict.fromkeys([Candidate(ATEN), *candidates]))  # it takes a place in any case
+    tma = any(candidate.template in TMA_TEMPLATES for candidate in wanted)
     config = {**_CONFIG, "triton.enable_persistent_tma_matmul": tma}
-    handler = DiodeInductorChoices(Exactly(candidates), top=len(candidates), tma=tma)
+    handler = DiodeInductorChoices(Exactly(wanted), top=len(wanted), tma=tma)
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = problem.tf32
     undo = releases.add_preprocessing(keep)
@@ -94,7 +95,6 @@ def static_kernels(problem: MMShape, candidates: Sequence[Candidate]) -> list[St
     finally:
         undo()
         torch.backends.cuda.matmul.allow_tf32 = before
-    wanted = set(candidates)
     kernels: dict[Candidate, StaticKernel] = {}
     for choice in found:
         candidate = candidate_of(choice)
