@@ -40,8 +40,7 @@ class Ranking:
         if np.bincount(order).max() > 1:
             raise InvalidValueError(f"{self.source}: got a candidate twice in its order")
         named = times[order]
-        bad = np.isinf(named) | (named <= 0)
-        if bad.any() or (np.isnan(named).any() and not np.isnan(named).all()):
+        if not (0 < named.min() <= named.max() < np.inf) and not np.isnan(named).all():
             raise InvalidValueError(
                 f"{self.source}: got predicted times that are not above zero and finite; "
                 "expected microseconds for all ranked candidates, or for none"
