@@ -3,9 +3,9 @@
     python benchmarks/specialisation.py [--workloads bmm/tf32 mm/tf32] [--output results.json]
 
 A workload is one op in one precision of the validation set, whose complete spaces were timed. Half
-of its problems are "one's own": `torch-diode train --init-from shipped` gets their timings and no
-others. Regret is then compared, before and after, on the other half of the workload and on all
-other problems. Runs on any machine, a minute or two a workload on one core.
+of its problems are one's own: `torch-diode train --init-from shipped` gets their timings and no
+others. Regret is then compared, before and after, on those (they are what one compiles), on the
+unseen other half, and elsewhere, on all other problems. Runs on any machine, a minute a workload.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from torch_diode.types.dataset import Dataset
 ROOT = Path(__file__).parents[1]
 CHIP = "nvidia-h200"
 DATA = ROOT / "diode_datasets/matmul" / CHIP / "validation"
-WORKLOADS = ("bmm/tf32", "mm/tf32", "addmm/float16")
+PARTS = ("own", "unseen", "elsewhere")
 
 
 def kinds(dataset: Dataset) -> list[str]:
@@ -78,7 +78,6 @@ def measured(workload: str, dataset: Dataset, shipped: Path, seed: int) -> dict[
         took = time.monotonic() - begun
         return {
             "workload": workload,
-            "own_problems": len(parts["own"].problems),
             "seconds": round(took),
             **{
                 part: {
@@ -86,14 +85,27 @@ def measured(workload: str, dataset: Dataset, shipped: Path, seed: int) -> dict[
                     "before": regrets(shipped, files[part]),
                     "after": regrets(model, files[part]),
                 }
-                for part in ("unseen", "elsewhere")
+                for part in PARTS
             },
         }
 
 
+def pooled(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """All workloads together, every problem counted alike."""
+    found: dict[str, Any] = {"workload": "all", "seconds": sum(row["seconds"] for row in rows)}
+    for part in PARTS:
+        counts = [row[part]["problems"] for row in rows]
+        found[part] = {"problems": sum(counts)}
+        for when in ("before", "after"):
+            logs = {k: np.log([row[part][when][k] for row in rows]) for k in rows[0][part][when]}
+            means = {k: float(np.exp(np.average(v, weights=counts))) for k, v in logs.items()}
+            found[part][when] = {k: round(mean, 5) for k, mean in means.items()}
+    return found
+
+
 def show(row: dict[str, Any]) -> None:
-    print(f"{row['workload']}: {row['own_problems']} problems of one's own, {row['seconds']} s")
-    for part in ("unseen", "elsewhere"):
+    print(f"{row['workload']}, {row['seconds']} s")
+    for part in PARTS:
         found = row[part]
         pairs = [
             f"{k} {found['before'][k]:.4f} -> {found['after'][k]:.4f}" for k in found["before"]
@@ -104,7 +116,7 @@ def show(row: dict[str, Any]) -> None:
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workloads", nargs="+", default=WORKLOADS)
+    parser.add_argument("--workloads", nargs="+", help="such as mm/tf32; all by default")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
@@ -113,9 +125,11 @@ def main() -> None:
         sys.exit(f"there is no model of {CHIP} here; train one first")
     dataset = read_dataset(DATA)
     rows = []
-    for workload in options.workloads:
+    for workload in options.workloads or sorted(set(kinds(dataset))):
         rows.append(measured(workload, dataset, shipped.path, options.seed))
         show(rows[-1])
+    rows.append(pooled(rows))
+    show(rows[-1])
     if options.output:
         record = {"seed": options.seed, "data": str(DATA.relative_to(ROOT)), "rows": rows}
         write_text(options.output, json.dumps(record, indent=1) + "\n")

@@ -28,7 +28,7 @@ class Learning:
         int | None, typer.Option(help="Times through the data (36; 12 with --init-from).", min=1)
     ] = None
     learning_rate: Annotated[
-        float | None, typer.Option(help="Peak learning rate (0.004; 0.0005 with --init-from).")
+        float | None, typer.Option(help="Peak learning rate (0.004; 0.0002 with --init-from).")
     ] = None
     weight_decay: Annotated[float | None, typer.Option(help="Weight decay (0.001).", min=0)] = None
     patience: Annotated[

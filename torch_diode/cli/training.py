@@ -50,14 +50,16 @@ SHIPPED = "shipped"
 _LEAST_STEPS = 8
 _GENTLY: dict[str, Any] = {
     "epochs": 12,
-    "learning_rate": 5e-4,
+    "learning_rate": 2e-4,
     "aten_epochs": 20,
-    "aten_rate": 3e-4,
+    "aten_rate": 1e-4,
     "evaluate_every": 1,
 }
 """What differs when a trained model is trained further: it has much to lose."""
-_REHEARSED, _REHEARSED_SHARE = (400, 3000), 3
+_REHEARSED, _REHEARSED_SHARE = (2000, 6000), 3
 """Drawn problems beside the user's: least, most, and how many for each of the user's."""
+_REHEARSED_BATCH = 12
+"""Problems in a batch at least, where most are drawn ones."""
 
 
 @dataclass(frozen=True)
@@ -142,9 +144,9 @@ class Training:
         table = feature_table(dataset, hardware)
         parts = split_table(table, options)
         say(_told(parts))
-        options = _for_few(options, parts, self.learning)
         begun = time.monotonic()
         more = _rehearsing(parts, start, hardware, options)
+        options = _for_few(options, parts, self.learning, rehearsing=more is not parts)
         if self.learning.teachers:
             more = taught(more, dataset, hardware, options, self.learning.teachers)
         trained = self._train(more, options, start)
@@ -267,13 +269,15 @@ def _rehearsing(
     return replace(parts, train=joined(parts.train, drawn))
 
 
-def _for_few(options: TrainingOptions, parts: Parts, learning: Learning) -> TrainingOptions:
+def _for_few(
+    options: TrainingOptions, parts: Parts, learning: Learning, *, rehearsing: bool
+) -> TrainingOptions:
     """With few problems, smaller batches, so that there are steps to learn by; and no stopping
     early, since a handful of validation problems cannot say when."""
     count = len(np.unique(parts.train.group))
-    most = max(count // _LEAST_STEPS, 1)
+    most = max(count // _LEAST_STEPS, _REHEARSED_BATCH if rehearsing else 1)
     if options.batch_problems > most:
-        say(f"Batches of {most:,}: more would leave fewer than {_LEAST_STEPS} steps an epoch")
+        say(f"Batches of {most:,}: there are few problems to take steps by")
         options = replace(options, batch_problems=most)
     if not len(parts.test.group) and learning.patience is None:
         options = replace(options, patience=options.epochs)
