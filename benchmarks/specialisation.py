@@ -57,7 +57,8 @@ def torch_diode(*arguments: object) -> str:
 
 def regrets(model: Path, data: Path) -> dict[str, float]:
     """At 1, 3 and 5."""
-    told = torch_diode("validate-model", "--model", model, "--dataset", data, "--json")
+    asked = ("--model", model, "--dataset", data, "--score", "all", "--json")
+    told = torch_diode("validate-model", *asked)
     scores = json.loads(told)["scores"]["model"]["all"]
     return {f"@{score['k']}": score["geomean"] for score in scores[:3]}
 
