@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
 from torch_diode.candidates import candidate_space
 from torch_diode.collection.shape_sources import LogNormal, ShapeSource
-from torch_diode.model.feature_table import FeatureTable, feature_table
+from torch_diode.model.feature_table import FeatureTable, unmeasured_table
+from torch_diode.model.features import TEMPLATES
 from torch_diode.model.metadata import ModelMetadata
 from torch_diode.model.networks import TimingNetwork
 from torch_diode.model.problem_arrays import ProblemArrays
 from torch_diode.model.scoring import predict_times
-from torch_diode.types.candidate import ATEN
-from torch_diode.types.candidates import NUMBER_FIELDS
-from torch_diode.types.dataset import Dataset
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
@@ -43,12 +42,6 @@ def rehearsal(
 def joined(table: FeatureTable, other: FeatureTable) -> FeatureTable:
     """Both tables' rows and problems; the second one's stand in no dataset."""
     first = len(table.problem)
-    arrays = ProblemArrays(
-        **{
-            f.name: np.concatenate([getattr(table.arrays, f.name), getattr(other.arrays, f.name)])
-            for f in fields(ProblemArrays)
-        }
-    )
     names = ("problem", "vendor", "roofline", "config", "is_aten", "time_us", "noise", "splits")
     together = {
         name: np.concatenate([getattr(table, name), getattr(other, name)]) for name in names
@@ -56,7 +49,7 @@ def joined(table: FeatureTable, other: FeatureTable) -> FeatureTable:
     moved = np.where(other.split < 0, -1, other.split + len(table.splits))
     return FeatureTable(
         **together,
-        arrays=arrays,
+        arrays=ProblemArrays.joined([table.arrays, other.arrays]),
         group=np.concatenate([table.group, other.group + first]),
         rows=np.concatenate([table.rows, np.full(len(other.rows), -1)]),
         split=np.concatenate([table.split, moved]),
@@ -86,18 +79,9 @@ def drawn_table(
     problems: list[MMShape], hardware: Hardware, rng: np.random.Generator, configs: int
 ) -> FeatureTable:
     """About so many candidates of each problem, ATen among them, with times yet to be told."""
-    columns: dict[str, list[object]] = {}
+    chosen = []
     for problem in problems:
-        space = candidate_space(problem, hardware)
-        chosen = rng.random(len(space)) < configs / len(space)
-        space = space.take(chosen | space.is_template(ATEN))
-        row = {"hardware": hardware.name, **problem.to_dict()}
-        for name, value in row.items():
-            columns.setdefault(name, []).extend([value] * len(space))
-        templates = [space.templates[code] for code in space.template.tolist()]
-        columns.setdefault("template", []).extend(templates)
-        for name in NUMBER_FIELDS:
-            columns.setdefault(name, []).extend(space.fields[name].tolist())
-    count = len(columns["template"])
-    dataset = Dataset.from_columns({**columns, "time_us": np.ones(count, np.float32)})
-    return feature_table(dataset, hardware)
+        space = candidate_space(problem, hardware, (ATEN, DECOMPOSE_K, *TEMPLATES))
+        drawn = rng.random(len(space)) < configs / len(space)
+        chosen.append(space.take(drawn | space.is_template(ATEN)))
+    return unmeasured_table(problems, chosen, hardware)

@@ -18,6 +18,7 @@ import numpy as np
 from torch_diode.cli.output import say
 from torch_diode.cli.progress import TrainingProgress
 from torch_diode.cli.rehearsal import drawn_table, joined
+from torch_diode.model.batches import ProblemBatches
 from torch_diode.model.feature_table import FeatureTable
 from torch_diode.model.networks import TimingNetwork
 from torch_diode.model.problem_arrays import Floats
@@ -54,17 +55,19 @@ def taught(
         own = replace(options, **_teacher(options), seed=options.seed + 1 + number)
         with TrainingProgress(own.epochs) as progress:
             networks.append(train_configs(parts, own, progress.tell))
-    measured = corrected(parts.train, networks)
+    measured = corrected(parts.train, networks, options.device)
     problems = recombined(_problems(parts.train, dataset), options.seed)
     if not problems:
         return replace(parts, train=measured)
     table = drawn_table(problems, hardware, np.random.default_rng(options.seed), _CONFIGS)
-    return replace(parts, train=joined(measured, told(table, networks)))
+    return replace(parts, train=joined(measured, told(table, networks, options.device)))
 
 
-def corrected(table: FeatureTable, networks: list[TimingNetwork]) -> FeatureTable:
+def corrected(
+    table: FeatureTable, networks: list[TimingNetwork], device: str = "cpu"
+) -> FeatureTable:
     """Configs' times drawn towards the teachers' mean; ATen's and splits' as they were."""
-    target = (1 - _TRUST) * table.target + _TRUST * _mean(table, networks)
+    target = (1 - _TRUST) * table.target + _TRUST * _mean(table, networks, device)
     times = np.exp(target) * table.roofline[table.group]
     return replace(
         table,
@@ -73,9 +76,9 @@ def corrected(table: FeatureTable, networks: list[TimingNetwork]) -> FeatureTabl
     )
 
 
-def told(table: FeatureTable, networks: list[TimingNetwork]) -> FeatureTable:
+def told(table: FeatureTable, networks: list[TimingNetwork], device: str = "cpu") -> FeatureTable:
     """The configs of unmeasured problems, with the teachers' mean for a time."""
-    times = np.exp(_mean(table, networks)) * table.roofline[table.group]
+    times = np.exp(_mean(table, networks, device)) * table.roofline[table.group]
     table = replace(
         table,
         time_us=times.astype(np.float32),
@@ -119,6 +122,7 @@ def _problems(table: FeatureTable, dataset: Dataset) -> list[MMShape]:
     return [dataset.problem(int(row)) for row in rows[rows >= 0][first]]
 
 
-def _mean(table: FeatureTable, networks: list[TimingNetwork]) -> Floats:
-    total = sum(predict_log_ratio(network, table) for network in networks)
+def _mean(table: FeatureTable, networks: list[TimingNetwork], device: str) -> Floats:
+    batches = ProblemBatches(table, device=device)
+    total = sum(predict_log_ratio(network.to(device), table, batches) for network in networks)
     return np.asarray(total / len(networks), np.float32)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -83,7 +84,6 @@ class FeatureTable:
 
 def feature_table(dataset: Dataset, hardware: Hardware) -> FeatureTable:
     """Features of a dataset, by the same code that serves a compile."""
-    arrays = ProblemArrays.of_dataset(dataset)
     time = dataset.values("time_us")
     template, names = dataset.codes("template")
     known = [number for number, name in enumerate(names) if name in (ATEN, DECOMPOSE_K, *TEMPLATES)]
@@ -94,21 +94,56 @@ def feature_table(dataset: Dataset, hardware: Hardware) -> FeatureTable:
         )
     measured = united(dataset, Measured(rows, time[rows], _noise(dataset, rows, time[rows])))
     rows = measured.rows
-    group = dataset.problems.ids[rows]
-    aten = [number for number, name in enumerate(names) if name == ATEN]
-    parted = np.isin(template[rows], [n for n, name in enumerate(names) if name == DECOMPOSE_K])
-    splits = dataset.values("split_k")[rows[parted]].astype(np.float32)
+    fields = {name: dataset.values(name)[rows].astype(np.int32) for name in NUMBER_FIELDS}
+    candidates = Candidates(tuple(names), template[rows].astype(np.int32), fields)
+    problems = _Problems(ProblemArrays.of_dataset(dataset), *_kinds(dataset))
+    table = _table(problems, candidates, dataset.problems.ids[rows], hardware)
+    return replace(
+        table,
+        rows=rows,
+        time_us=measured.time_us.astype(np.float32),
+        noise=measured.noise.astype(np.float32),
+    )
+
+
+def unmeasured_table(
+    problems: Sequence[MMShape], candidates: Sequence[Candidates], hardware: Hardware
+) -> FeatureTable:
+    """Features of some candidates of each problem, with times of 1 and no noise: for what a model
+    says of them. They stand in no dataset."""
+    arrays = ProblemArrays.joined([ProblemArrays.of(problem) for problem in problems])
+    seen: dict[MMShape, int] = {}
+    numbers = [seen.setdefault(replace(p, M=1, N=1, K=1, B=1), len(seen)) for p in problems]
+    group = np.repeat(np.arange(len(problems)), [len(some) for some in candidates])
+    found = _Problems(arrays, list(seen), np.array(numbers, np.int64))
+    return _table(found, Candidates.concat(candidates), group, hardware)
+
+
+class _Problems(NamedTuple):
+    """Problems, the distinct kinds among them, and each one's."""
+
+    arrays: ProblemArrays
+    kinds: list[MMShape]
+    kind: npt.NDArray[np.int64]
+
+
+def _table(
+    problems: _Problems, candidates: Candidates, group: npt.NDArray[np.int64], hardware: Hardware
+) -> FeatureTable:
+    arrays = problems.arrays
+    parted = candidates.is_template(DECOMPOSE_K)
+    splits = candidates.fields["split_k"][parted].astype(np.float32)
     return FeatureTable(
         problem=problem_features(arrays, hardware),
         vendor=vendor_features(arrays, hardware),
         roofline=roofline_us(arrays, hardware),
         arrays=arrays,
         group=group,
-        rows=rows,
-        config=_row_features(dataset, rows, arrays, hardware),
-        is_aten=np.isin(template[rows], aten),
-        time_us=measured.time_us.astype(np.float32),
-        noise=measured.noise.astype(np.float32),
+        rows=np.full(len(group), -1),
+        config=_row_features(problems, candidates, group, hardware),
+        is_aten=candidates.is_template(ATEN),
+        time_us=np.ones(len(group), np.float32),
+        noise=np.zeros(len(group), np.float32),
         splits=split_features(arrays.take(group[parted]), splits, hardware),
         split=np.where(parted, np.cumsum(parted) - 1, -1),
     )
@@ -122,26 +157,18 @@ def _noise(
 
 
 def _row_features(
-    dataset: Dataset,
-    rows: npt.NDArray[np.int64],
-    arrays: ProblemArrays,
-    hardware: Hardware,
+    problems: _Problems, candidates: Candidates, group: npt.NDArray[np.int64], hardware: Hardware
 ) -> Floats:
     """Rows of one kind of problem together, since resources depend on the kind."""
-    out = np.zeros((len(rows), len(CONFIG_NAMES) + len(JOINT_NAMES)), np.float32)
-    problem = dataset.problems.ids[rows]
-    kinds, of_problem = _kinds(dataset)
-    fields = {name: dataset.values(name)[rows].astype(np.int32) for name in NUMBER_FIELDS}
-    template, names = dataset.codes("template")
-    everything = Candidates(tuple(names), template[rows].astype(np.int32), fields)
-    kind_of_row = of_problem[problem]
-    has_config = fields["block_m"] > 0
-    for number, kind in enumerate(kinds):
+    out = np.zeros((len(group), len(CONFIG_NAMES) + len(JOINT_NAMES)), np.float32)
+    kind_of_row = problems.kind[group]
+    has_config = candidates.fields["block_m"] > 0
+    for number, kind in enumerate(problems.kinds):
         members = np.flatnonzero((kind_of_row == number) & has_config)
         for start in range(0, len(members), _CHUNK):
             part = members[start : start + _CHUNK]
-            configs = config_arrays(everything.take(part), kind, hardware)
-            out[part] = _both(arrays.take(problem[part]), configs, hardware)
+            configs = config_arrays(candidates.take(part), kind, hardware)
+            out[part] = _both(problems.arrays.take(group[part]), configs, hardware)
     return out
 
 

@@ -6,6 +6,7 @@ same code computes the same features for either.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -58,6 +59,13 @@ class ProblemArrays:
     def take(self, rows: npt.NDArray[Any]) -> ProblemArrays:
         """The problems at these positions, in this order."""
         return ProblemArrays(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+    @classmethod
+    def joined(cls, parts: Sequence[ProblemArrays]) -> ProblemArrays:
+        """The problems of all parts, one part after the other."""
+        return cls(
+            **{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)}
+        )
 
     @classmethod
     def of(cls, problem: MMShape) -> ProblemArrays:
