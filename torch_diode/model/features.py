@@ -108,6 +108,7 @@ class Bounds(NamedTuple):
 
     rate: Floats
     """Operations a microsecond that one unit can do, in the problem's precision."""
+    outputs: Floats
     flops: Floats
     moved: Floats
     """Bytes, if each is read or written once."""
@@ -153,12 +154,13 @@ def bounds(problems: ProblemArrays, hardware: Hardware) -> Bounds:
 
 def _bounds(p: ProblemArrays, hardware: Hardware) -> Bounds:
     rate = np.asarray(_unit_rates(hardware)[p.precision])
-    flops = 2 * p.B * p.M * p.N * p.K
+    outputs = p.B * p.M * p.N
+    flops = 2 * outputs * p.K
     moved = _bytes_moved(p)
     compute = flops / (rate * np.float32(max(hardware.units, 1)))
     memory = moved / np.float32(max(hardware.memory_gbps, 1) * 1e3)
     roofline = np.asarray(np.maximum(compute, memory) + np.float32(LAUNCH_US))
-    return Bounds(rate, flops, moved, compute, memory, roofline)
+    return Bounds(rate, outputs, flops, moved, compute, memory, roofline)
 
 
 def problem_features(problems: ProblemArrays, hardware: Hardware) -> Floats:
@@ -170,7 +172,7 @@ def problem_features(problems: ProblemArrays, hardware: Hardware) -> Floats:
     out = np.empty((len(PROBLEM_NAMES), len(p)), np.float32)  # a feature's values side by side
     out[:4] = p.sizes
     out[4], out[5], out[6] = b.flops, b.moved, b.flops / b.moved
-    out[7] = p.B * p.M * p.N
+    out[7] = b.outputs
     np.log2(out[:8], out=out[:8])
     out[8], out[9] = b.roofline_us, b.compute_us / b.memory_us
     np.log(out[8:10], out=out[8:10])

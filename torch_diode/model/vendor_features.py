@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.model.features import LAUNCH_US, bounds, roofline_us
+from torch_diode.model.features import LAUNCH_US, Bounds, bounds, roofline_us
 from torch_diode.model.problem_arrays import Floats, ProblemArrays
 from torch_diode.types.hardware import Hardware
 
@@ -30,7 +30,10 @@ _PARTIAL_BYTES = 8
 _SMALL = (1, 8, 16, 32, 64)
 _ALIGNMENTS = (4, 8, 16, 32, 128)
 # As arrays once: for one problem, making an array takes longer than anything done with it.
-_TILE_SIZES, _SPLIT_TILE_SIZES = (np.array(t, np.float32).T for t in (_TILES, _SPLIT_TILES))
+_TILE_M, _TILE_N = np.array(_TILES, np.float32).T
+_AREAS = _TILE_M * _TILE_N
+_SPLIT_AT = [_TILES.index(tile) for tile in _SPLIT_TILES]
+_SPLIT_AREAS = _AREAS[_SPLIT_AT, None]
 _SPLIT_COUNTS = np.array(_SPLITS, np.float32)
 _SMALL_SIZES, _ALIGNED_SIZES = np.array(_SMALL), np.array(_ALIGNMENTS)
 
@@ -59,20 +62,21 @@ def vendor_features(problems: ProblemArrays, hardware: Hardware) -> Floats:
     count, tiles = len(p), len(_TILES)
     units = np.float32(max(hardware.units, 1))
     limits = bounds(p, hardware)
-    block_k = np.float32(_BLOCK_BYTES) / p.item[:, None]
+    item, rate, roof = p.item[:, None], limits.rate[:, None], limits.roofline_us[:, None]
+    block_k = np.float32(_BLOCK_BYTES) / item
     steps = np.ceil(p.K[:, None] / block_k)
-    area, number = _tiles(p, _TILE_SIZES)
+    number = np.ceil(p.M[:, None] / _TILE_M) * np.ceil(p.N[:, None] / _TILE_N) * p.B[:, None]
     each = np.ceil(number / units)
     out = np.empty((count, len(VENDOR_NAMES)), np.float32)
     by_tile = out[:, : 4 * tiles].reshape(count, 4, tiles)
-    compute = each * area * steps * block_k * 2 / limits.rate[:, None]
-    np.log((compute + LAUNCH_US) / limits.roofline_us[:, None], out=by_tile[:, 0])
+    compute = each * _AREAS * steps * block_k * 2 / rate
+    np.log((compute + LAUNCH_US) / roof, out=by_tile[:, 0])
     np.divide(number, each * units, out=by_tile[:, 1])
     np.log2(number, out=by_tile[:, 2])
-    np.divide((p.B * p.M * p.N)[:, None], number * area, out=by_tile[:, 3])
+    np.divide(limits.outputs[:, None], number * _AREAS, out=by_tile[:, 3])
     start = 4 * tiles
     for block in (
-        _split_times(p, hardware, steps, block_k),
+        _split_times(limits, hardware, number[:, _SPLIT_AT], steps, block_k),
         p.sizes[1:].T[:, :, None] <= _SMALL_SIZES,
         _row_alignment(p)[:, :, None] >= _ALIGNED_SIZES,
     ):
@@ -110,21 +114,15 @@ def split_features(problems: ProblemArrays, splits: Floats, hardware: Hardware) 
     return np.concatenate([block, np.stack(columns, axis=1)], axis=1, dtype=np.float32)
 
 
-def _tiles(p: ProblemArrays, sizes: Floats) -> tuple[Floats, Floats]:
-    """The area of each tile, and how many of it each problem has."""
-    count = np.ceil(p.M[:, None] / sizes[0]) * np.ceil(p.N[:, None] / sizes[1])
-    return sizes[0] * sizes[1], np.asarray(count * p.B[:, None])
-
-
-def _split_times(p: ProblemArrays, hardware: Hardware, steps: Floats, block_k: Floats) -> Floats:
-    """What the larger tiles would take with the library's own split of K: problems by tiles by
-    splits."""
-    limits = bounds(p, hardware)
-    area, count = _tiles(p, _SPLIT_TILE_SIZES)
-    each = np.ceil(count[:, :, None] * _SPLIT_COUNTS / np.float32(max(hardware.units, 1)))
+def _split_times(
+    limits: Bounds, hardware: Hardware, number: Floats, steps: Floats, block_k: Floats
+) -> Floats:
+    """What the larger tiles, so many of each, would take with the library's own split of K:
+    problems by tiles by splits."""
+    each = np.ceil(number[:, :, None] * _SPLIT_COUNTS / np.float32(max(hardware.units, 1)))
     depth = (np.ceil(steps / _SPLIT_COUNTS) * block_k)[:, None, :]
-    compute = each * area[:, None] * depth * 2 / limits.rate[:, None, None]
-    written = (p.B * p.M * p.N)[:, None] * _SPLIT_COUNTS * _PARTIAL_BYTES
+    compute = each * _SPLIT_AREAS * depth * 2 / limits.rate[:, None, None]
+    written = limits.outputs[:, None] * _SPLIT_COUNTS * _PARTIAL_BYTES
     extra = written / np.float32(max(hardware.memory_gbps, 1) * 1e3)
     total = compute + extra[:, None, :] + LAUNCH_US
     return np.asarray(np.log(total / limits.roofline_us[:, None, None]))

@@ -48,6 +48,10 @@ class Hardware:
         for rate in (("memory_gbps", self.memory_gbps), *self.tflops):
             checks.fraction("Hardware", *rate, expected="a rate as a number, 0 or more")
 
+    def __hash__(self) -> int:
+        """By name alone: a decision looks things up by chip ten times, and names seldom meet."""
+        return hash(self.name)
+
     def peak_tflops(self, dtype: str) -> float:
         """Peak matrix rate for a dtype in TFLOP/s, 0 where it is not known."""
         return dict(self.tflops).get(dtype, 0.0)
