@@ -8,9 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from torch_diode.types.errors import DiodeError
+
 Entered = TypeVar("Entered")
 
 _life = contextlib.ExitStack()
+_FAULTS = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, OSError),
+    *(DiodeError, RuntimeError, TypeError, ValueError),
+)
+"""What a kernel's rendering, compiling or running may raise: Inductor's own errors are among these,
+Triton's are not."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +43,27 @@ def surviving(
     error that stays with the GPU still ends the process.
     """
 
+    faults: tuple[type[Exception], ...] = (*_FAULTS, *_triton_faults())
+
     def answered(job: Any) -> Any:
         try:
             return answer(job)
-        except Exception as fault:  # noqa: BLE001
+        except faults as fault:
             reason = one_line(fault)
         if look is not None:
             look()
         return Failed(reason)
 
     return answered
+
+
+def _triton_faults() -> tuple[type[Exception], ...]:
+    try:
+        from triton.compiler.errors import CompilationError
+        from triton.runtime.errors import TritonError
+    except ImportError:
+        return ()
+    return CompilationError, TritonError
 
 
 def one_line(fault: BaseException, most: int = 120) -> str:
