@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
+import json
+import re
 import sys
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -71,12 +74,19 @@ BY_HAND = {
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_real_shapes", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(SCRIPT.parent)
+        return importlib.import_module(SCRIPT.stem)
+
+
+@pytest.fixture(scope="module")
+def tables(script: ModuleType) -> ModuleType:
+    return sys.modules["_real_shapes_tables"]
+
+
+@pytest.fixture(scope="module")
+def mixture(script: ModuleType) -> Any:
+    return sys.modules["_real_shapes_language"].Mixture
 
 
 @pytest.fixture(scope="module")
@@ -159,3 +169,54 @@ def test_dimensions_checked_by_hand(
 def test_a_problem_of_several_models_is_counted(found: dict[MMShape, CountedShape]) -> None:
     shared = found[MMShape.from_key("mm:16x14336x4096:bfloat16:nt")]
     assert shared.count >= 4  # gate and up, of Llama-3-8B and of Mistral-7B
+
+
+MIXTRAL = {
+    "name": "Mixtral-8x7B",
+    "hidden": 4096,
+    "expert_intermediate": 14336,
+    "experts": 8,
+    "active": 2,
+    "shared_intermediate": 0,
+    "tokens": [16],
+}
+
+
+def test_a_table_is_read_with_the_defaults_of_what_is_left_out(
+    tables: ModuleType, mixture: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "dimensions.json"
+    path.write_text(json.dumps({"mixtures": [MIXTRAL, {**MIXTRAL, "router": "fp32"}]}))
+    plain, routed = tables.read_table("mixtures", mixture, path)
+    assert plain == mixture("Mixtral-8x7B", 4096, 14336, 8, 2, 0, (16,), (), tables.BF16)
+    assert routed == plain._replace(router=tables.FP32)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({f: x for f, x in MIXTRAL.items() if f != "hidden"}, "(Mixtral-8x7B): no 'hidden'"),
+        ({**MIXTRAL, "width": 1}, "(Mixtral-8x7B): unknown 'width'"),
+        ({**MIXTRAL, "hidden": "4096"}, ".hidden: got '4096'; expected a value of type int"),
+        ({**MIXTRAL, "tokens": 16}, ".tokens: got 16; expected a list"),
+        ({**MIXTRAL, "router": "fp8"}, ".router: got 'fp8'; expected one of bf16, fp16"),
+        (["Mixtral-8x7B", 4096], "got ['Mixtral-8x7B', 4096]; expected an object"),
+    ],
+)
+def test_an_entry_that_is_not_what_its_table_holds_is_refused_by_name(
+    entry: Any, message: str, tables: ModuleType, mixture: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "dimensions.json"
+    path.write_text(json.dumps({"mixtures": [MIXTRAL, entry]}))
+    with pytest.raises(ValueError, match=re.escape("dimensions.json: mixtures[1]")) as fault:
+        tables.read_table("mixtures", mixture, path)
+    assert message in str(fault.value)
+
+
+def test_a_table_that_is_not_there_is_named(
+    tables: ModuleType, mixture: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "dimensions.json"
+    path.write_text(json.dumps({"mixtures": [MIXTRAL]}))
+    with pytest.raises(ValueError, match="there is no table 'decoders'"):
+        tables.read_table("decoders", mixture, path)
