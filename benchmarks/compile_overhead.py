@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -251,14 +252,21 @@ def lowering_seconds(repeats: int) -> dict[str, float]:
         lower(model, inputs)
         times[name].append(time.perf_counter() - start)
 
-    lower(model, inputs)
-    for _ in range(repeats):
-        once("plain torch")
-        registration.enable()
-        once("no heuristic")
+    def without_heuristic() -> None:
+        with mock.patch.dict(os.environ, {"TORCH_DIODE_MODEL": "none"}):
+            registration.enable()
+            once("no heuristic")
         registration.disable()
+
+    def aten_first() -> None:
         with registration.using(VendorFirst()):
             once("aten first")
+
+    ways = [lambda: once("plain torch"), without_heuristic, aten_first]
+    lower(model, inputs)
+    for number in range(repeats):
+        for way in (*ways[number % 3 :], *ways[: number % 3]):
+            way()
     return {name: round(min(values), 4) for name, values in times.items()}
 
 
