@@ -1,7 +1,8 @@
 """The differences between torch releases, 2.9 to 2.15: all of them, and here only.
 
-Each is told by what the interface looks like, not by a version. What other modules of this room
-call on torch directly has been the same in all of these releases.
+Each is told by what the interface looks like, not by a version, but for one that no interface
+shows (`fuses_regrouped`). What other modules of this room call on torch directly has been the same
+in all of these releases.
 """
 
 from __future__ import annotations

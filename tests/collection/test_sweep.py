@@ -1,0 +1,37 @@
+"""The sweep on the CPU, where what stands for a kernel is torch's own product, right or spoilt."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from torch_diode.collection.cpu_timer import CpuTimer
+from torch_diode.collection.sweep import Sweep
+from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.problem import MMShape
+
+RIGHT, SPOILT, IDLE = (TritonGEMMConfig(16, 16, 16, num_warps=warps) for warps in (1, 2, 4))
+CANDIDATES = [Candidate(ATEN), *(Candidate("triton::mm", c) for c in (RIGHT, SPOILT, IDLE))]
+
+
+class OnCpu:
+    """Launches products: one is right, one of half of A, one never happens."""
+
+    def spec_for(self, problem, candidate):
+        return candidate.config
+
+    def bind(self, spec, tensors):
+        if spec == IDLE:
+            return lambda: None
+        share = 2 if spec == SPOILT else 1
+        return lambda: torch.mm(tensors.a / share, tensors.b, out=tensors.out)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_kernel_with_a_wrong_result_is_no_candidate(dtype):
+    sweep = Sweep("cpu", OnCpu(), CpuTimer(flush_bytes=1 << 16), {})
+    problem = MMShape("mm", 16, 24, 32, dtype=dtype)
+    found = sweep.time(problem, Candidates.of(CANDIDATES))
+    assert [timing.status for timing in found] == ["ok", "ok", "wrong", "wrong"]
+    assert sweep.checked == {RIGHT: True, SPOILT: False, IDLE: False}
