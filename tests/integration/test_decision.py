@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
 import pytest
+import torch
+from torch._guards import TracingContext, tracing
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.integration.cases import CONFIG
 from tests.integration.forced import Forced
@@ -72,3 +78,22 @@ def test_a_default_that_cannot_be_loaded_raises_the_same_each_time(
     assert len(tries) == 1
     assert decider.loaded() == {"nvidia-h200": "model.pt: not a model"}
     assert not decider.has_heuristic()
+
+
+@pytest.mark.parametrize(
+    "on_this_thread",
+    [
+        lambda: tracing(TracingContext(FakeTensorMode())),
+        FakeTensorMode,
+        lambda: torch.device("meta"),
+    ],
+    ids=["tracing", "fake tensors", "another default device"],
+)
+def test_a_model_is_read_as_it_is_whatever_the_compiling_thread_has_set(
+    on_this_thread: Callable[[], AbstractContextManager[object]],
+) -> None:
+    plain = Decider(Settings(model=defaults.SHIPPED)).heuristic_for(H200)
+    with on_this_thread():
+        found = Decider(Settings(model=defaults.SHIPPED)).heuristic_for(H200)
+    assert found is not None and plain is not None
+    assert found.fingerprint() == plain.fingerprint()

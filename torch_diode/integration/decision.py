@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from torch_diode.candidates import candidate_space
@@ -67,8 +68,12 @@ class Decider:
         return found
 
     def _load(self, hardware: Hardware) -> Heuristic | DiodeError | None:
+        # On a thread of its own: on one that compiles, torch reads a file's tensors as fake ones,
+        # and the user may have set another default device.
+        with ThreadPoolExecutor(1, "torch-diode-load") as thread:
+            loading = thread.submit(defaults.default_heuristic, hardware, self.settings)
         try:
-            return defaults.default_heuristic(hardware, self.settings)
+            return loading.result()
         except DiodeError as fault:
             return fault
 

@@ -20,6 +20,7 @@ import torch
 import torch._inductor.config as inductor_config
 from torch._dynamo import device_interface
 from torch._dynamo.source import ConstantSource
+from torch._guards import TracingContext, tracing
 from torch._inductor import utils as inductor_utils
 from torch._inductor.codecache import CacheBase
 from torch._inductor.debug import DebugContext
@@ -123,6 +124,8 @@ def lower(
     with contextlib.ExitStack() as stack:
         stack.enter_context(inductor_config.patch(dict(config or {})))
         graph = GraphLowering(traced, example_inputs=tensors, shape_env=mode.shape_env)
+        # As in a compile: there, torch.load and others make fake tensors of whatever they touch.
+        stack.enter_context(tracing(TracingContext(mode)))
         stack.enter_context(V.set_fake_mode(mode))
         stack.enter_context(V.set_graph_handler(graph))
         stack.enter_context(V.set_debug_handler(DebugContext()))
