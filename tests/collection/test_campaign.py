@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import pytest
 
 from torch_diode.collection import plan
+from torch_diode.collection.bench import Setting
 from torch_diode.collection.campaign import Campaign, GroupReport
 from torch_diode.collection.cpu_timer import cpu_library
 from torch_diode.collection.store import TimingStore
@@ -39,14 +41,43 @@ def test_groups_are_timed_kept_and_reported(devices, tmp_path):
     assert run.lost == run.left_out == []
 
 
-def test_at_the_deadline_what_is_given_out_is_finished_and_kept(tmp_path):
-    problems = [MMShape("mm", 8 * i, 512, 512, dtype="float32") for i in range(1, 300)]
+@dataclass(frozen=True)
+class SlowSetting(Setting):
+    """Each problem takes until a time well after the deadline."""
+
+    until: float = 0.0
+
+    def sweep(self, outcomes, seed):
+        sweep = super().sweep(outcomes, seed)
+        whole = sweep.time
+
+        def time_slowly(problem, candidates):
+            time.sleep(max(self.until - time.monotonic(), 0))
+            return whole(problem, candidates)
+
+        sweep.time = time_slowly
+        return sweep
+
+
+class SlowCampaign(Campaign):
+    until = 0.0
+
+    def setting(self) -> Setting:
+        return SlowSetting(self.library, self.hardware, self.releases, until=self.until)
+
+
+def test_at_the_deadline_the_problem_in_progress_is_finished_and_kept(tmp_path):
+    problems = [MMShape("mm", 8 * i, 24, 24, dtype="float32") for i in range(1, 20)]
+    groups = plan.plan(problems, plan.vendor_only, cpu_library())
     reports: list[GroupReport] = []
+    run = SlowCampaign(groups[:1], cpu_library(), CPU, {"torch": "2.13.0"}, devices=("cpu",))
+    deadline = time.monotonic() + 5
+    run.until = deadline + 2
     with TimingStore(tmp_path) as store:
-        campaign(problems).run(store, 1, time.monotonic() + 1, reports.append)
-        done = len(store.done())
-    assert 0 < done < len(problems)
-    assert sum(report.problems for report in reports) == done
+        run.run(store, 1, deadline, reports.append)
+        assert list(tmp_path.glob("shard-*.parquet")), "flushed"
+        assert store.done() == {(CPU.name, groups[0].tasks[0][0])}
+    assert [(report.name, report.problems) for report in reports] == [(groups[0].name, 1)]
 
 
 def test_a_dtype_the_device_has_no_kernel_for_is_a_sentence(tmp_path):

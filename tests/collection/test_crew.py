@@ -113,6 +113,31 @@ def test_a_mistake_of_our_own_stops_the_run(capfd):
     assert "TypeError: a mistake" in capfd.readouterr().err
 
 
+def test_a_halted_worker_answers_the_job_it_is_at_and_drops_the_rest():
+    begun, begin = os.pipe()
+    wait, go = os.pipe()
+
+    def held(_: Mark) -> Callable[[Any], Any]:
+        def answer(job: int) -> int:
+            os.write(begin, b"x")
+            os.read(wait, 1)
+            return job
+
+        return answer
+
+    with Crew[int, int]([held, worker]) as crew:
+        crew.start()
+        crew.give(0, [1, 2, 3])
+        os.read(begun, 1)
+        crew.halt()
+        crew.give(1, [4])
+        os.write(go, b"xxx")
+        found = []
+        while crew.at_work():
+            found += crew.read(30)
+    assert found == [Answered(0, 1, 1)]
+
+
 def test_stopped_workers_are_gone():
     crew = Crew[Any, Any]([worker])
     crew.start()

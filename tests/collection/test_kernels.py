@@ -153,7 +153,14 @@ class TestSpec:
         assert len(specs) == 1
 
     @pytest.mark.parametrize(
-        "other", [(512, 1024, 1000), (512, 1001, 1024), (1, 1024, 1024), (70000, 70000, 1024)]
+        "other",
+        [
+            (512, 1024, 1000),
+            (512, 1001, 1024),
+            (512, 1024, 32),
+            (1, 1024, 1024),
+            (70000, 70000, 1024),
+        ],
     )
     def test_what_a_static_kernel_would_fold_in_makes_another_kernel(
         self, library: KernelLibrary, other: tuple[int, int, int]
@@ -299,6 +306,13 @@ class TestFidelity:
             (MM, MMShape("mm", 1, 4096, 4096, transpose_b=True)),
             (BMM, MMShape("bmm", 33, 1004, 64, B=4)),
             (PERSISTENT_TMA, MMShape("mm", 512, 1024, 768, transpose_a=True)),
+            # K no longer than a block: no loop, and nothing to pipeline.
+            (MM, MMShape("mm", 1000, 1000, 32, transpose_b=True)),
+            (MM, MMShape("addmm", 1000, 1000, 24)),
+            (BMM, MMShape("bmm", 128, 128, 32, B=4, transpose_b=True)),
+            (BMM, MMShape("baddbmm", 128, 128, 24, B=4)),
+            (PERSISTENT_TMA, MMShape("mm", 512, 1024, 32, transpose_b=True)),
+            (PERSISTENT_TMA, MMShape("mm", 512, 1024, 24, transpose_b=True)),
         ],
         ids=str,
     )

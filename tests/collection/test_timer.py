@@ -31,15 +31,15 @@ class LateTimer(Timer):
     """A timer whose CPU is late until it has had so long a head start."""
 
     def __post_init__(self) -> None:
-        self.enough = 10**9
+        self.enough = 3600.0
 
-    def _sample(self, launches, cycles):
-        return [5.0] * len(launches), [cycles >= self.enough] * len(launches)
+    def _sample(self, launches, sleep_s):
+        return [5.0] * len(launches), [sleep_s >= self.enough] * len(launches), 0.0
 
 
 def test_a_late_sample_is_taken_again_with_a_longer_head_start() -> None:
     timer = LateTimer(torch.device("cpu"), 0)
-    timer.enough = 4_000_000
+    timer.enough = 2.2e-3
     samples: list[list[float]] = [[], []]
     timer._batch([print, print], [0, 1], samples)
     assert samples == [[5.0], [5.0]]
@@ -57,9 +57,9 @@ class NoisyTimer(Timer):
     def __post_init__(self) -> None:
         self._random, self._noise = random.Random(self.seed), random.Random(self.seed + 1)
 
-    def _sample(self, launches, cycles):
+    def _sample(self, launches, sleep_s):
         times = [launch * (1 + self._noise.gauss(0, 0.03)) for launch in launches]
-        return [round(time / 0.032) * 0.032 for time in times], [True] * len(times)
+        return [round(time / 0.032) * 0.032 for time in times], [True] * len(times), 0.0
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -50,6 +50,17 @@ def test_a_kernel_that_writes_something_else_is_wrong(tensors):
     assert right.status == "ok"
 
 
+def test_a_percent_is_too_far_off(tensors):
+    """As it is for the sweep: one table says so for both."""
+
+    def nearly() -> Any:
+        return lambda: torch.mm(tensors.a * 1.01, tensors.b, out=tensors.out)
+
+    (found,) = tried(tensors, [nearly])
+    assert found.status == "wrong"
+    assert found.reason.startswith("wrong: off by 0.0")
+
+
 @pytest.mark.parametrize(
     ("fault", "status"),
     [

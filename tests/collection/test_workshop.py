@@ -151,12 +151,30 @@ def test_processes_that_never_start_stop_the_run():
             everything(shop)
 
 
-def test_a_closed_workshop_finishes_what_is_given_out(tmp_path):
-    problems = [MMShape("mm", 8 * i, 64, 64, dtype="float32") for i in range(1, 200)]
-    with Workshop(setting(tmp_path, {}), ("cpu",), 1) as shop:
-        shop.give(group(problems, [ATEN]))
-        found = shop.advance(30)
+def test_a_closed_workshop_finishes_the_problem_it_is_at():
+    begun, begin = os.pipe()
+    wait, go = os.pipe()
+
+    class Held(Setting):
+        def sweep(self, outcomes, seed):
+            sweep = super().sweep(outcomes, seed)
+            whole = sweep.time
+
+            def time_when_told(problem, candidates):
+                os.write(begin, b"x")
+                os.read(wait, 1)
+                return whole(problem, candidates)
+
+            sweep.time = time_when_told
+            return sweep
+
+    with Workshop(Held(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as shop:
+        shop.give(group(PROBLEMS, [ATEN]))
+        shop.advance(0)
+        os.read(begun, 1)
         shop.close()
-        found += everything(shop)
-        assert shop.unfinished()[0].left == len(problems) - len(found)
-    assert 0 < len(found) < len(problems)
+        os.write(go, b"x" * len(PROBLEMS))
+        found = everything(shop)
+        (run,) = shop.unfinished()
+    assert [timed.problem for timed in found] == PROBLEMS[:1]
+    assert (run.problems, run.left) == (1, len(PROBLEMS) - 1)

@@ -77,7 +77,8 @@ class Campaign:
         deadline: float,
         report: Callable[[GroupReport], None],
     ) -> list[CompileOutcome]:
-        """Compile ahead and time until done, or until the deadline (`time.monotonic`).
+        """Compile ahead and time until done, or until the deadline (`time.monotonic`): then each
+        timing process finishes the problem it is at, and the rest is dropped.
 
         Returns what compiling each kernel came to: what it needs of the chip.
         """

@@ -33,7 +33,9 @@ class CpuTimer(Timer):
         self._flush = torch.empty(self.flush_bytes // 4, dtype=torch.int32)
         self._random = random.Random(self.seed)
 
-    def _sample(self, launches: Sequence[Launch], cycles: int) -> tuple[list[float], list[bool]]:
+    def _sample(
+        self, launches: Sequence[Launch], sleep_s: float
+    ) -> tuple[list[float], list[bool], float]:
         times = []
         for launch in launches:
             self._flush.zero_()
@@ -41,7 +43,7 @@ class CpuTimer(Timer):
             launch()
             # A clock that stands still for a whole call would make a time of zero.
             times.append(max(time.perf_counter_ns() - start, 1) / 1000)
-        return times, [True] * len(times)
+        return times, [True] * len(times), sleep_s
 
 
 def cpu_library() -> KernelLibrary:

@@ -2,7 +2,8 @@
 
 Workers are forked from a process that never touches CUDA. Each is handed a few jobs at a time and
 answers them in order, so the first unanswered one is the one in progress. How far it is within
-that job a worker writes into memory it shares with the parent: a store, not a message.
+that job a worker writes into memory it shares with the parent: a store, not a message. In the same
+way the parent tells all workers to begin no further job.
 """
 
 from __future__ import annotations
@@ -62,6 +63,21 @@ class Mark:
         return int(_SLOT.unpack_from(self._memory, 0)[0])
 
 
+class Halt:
+    """What the parent sets once, and workers look at before each job."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, 1)
+
+    def set(self) -> None:
+        """From now on no worker begins a job."""
+        self._memory[0] = 1
+
+    def is_set(self) -> bool:
+        """Whether jobs that are not begun are to be dropped."""
+        return self._memory[0] != 0
+
+
 Work = Callable[[Mark], Callable[[Any], Any]]
 """Called once in the worker; what it returns answers each job."""
 
@@ -71,6 +87,11 @@ class Broken:
     """A worker's last word: its job raised what leaves the process unusable."""
 
     reason: str
+
+
+@dataclass(frozen=True)
+class Halted:
+    """What a worker says that has dropped the rest of its jobs."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +133,7 @@ class Crew(Generic[Job, Answer]):
                 "it forks cannot; start them before the first CUDA call"
             )
         self._works = list(works)
+        self._halt = Halt()
         self._members: list[_Member[Job] | None] = [None] * len(works)
 
     def __enter__(self) -> Crew[Job, Answer]:
@@ -152,6 +174,11 @@ class Crew(Generic[Job, Answer]):
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             worker.connection.send(list(jobs if messages is None else messages))
 
+    def halt(self) -> None:
+        """Have the job each worker is at answered, and the others dropped: `read` on until nobody
+        is at work."""
+        self._halt.set()
+
     def handles(self) -> list[Connection]:
         """What to wait for before `read` has something to say."""
         return [member.connection for member in self._members if member]
@@ -178,7 +205,10 @@ class Crew(Generic[Job, Answer]):
             if isinstance(answer, Broken):
                 yield self._lose(number, member, answer.reason)
                 return
-            yield Answered(number, member.jobs.popleft(), answer)
+            if isinstance(answer, Halted):
+                member.jobs.clear()
+            else:
+                yield Answered(number, member.jobs.popleft(), answer)
 
     def _lose(self, number: int, member: _Member[Job], reason: str) -> Lost[Job]:
         member.process.join()
@@ -197,7 +227,7 @@ class Crew(Generic[Job, Answer]):
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
         mark = Mark()
-        arguments = (theirs, mark, self._works[number], os.getpid())
+        arguments = (theirs, mark, self._halt, self._works[number], os.getpid())
         process = context.Process(target=_serve, args=arguments)
         process.start()
         theirs.close()
@@ -216,7 +246,7 @@ class Crew(Generic[Job, Answer]):
         self._members = [None] * len(self._works)
 
 
-def _serve(connection: Connection, mark: Mark, work: Work, parent: int) -> None:
+def _serve(connection: Connection, mark: Mark, halt: Halt, work: Work, parent: int) -> None:
     """A worker's life."""
     end_with(parent)
     # Ctrl-C reaches the whole process group; what then happens is the parent's to say.
@@ -228,6 +258,9 @@ def _serve(connection: Connection, mark: Mark, work: Work, parent: int) -> None:
         except EOFError:
             return
         for job in jobs:
+            if halt.is_set():
+                connection.send(Halted())
+                break
             mark.set(WORKING)
             _answer(connection, answer, job)
 

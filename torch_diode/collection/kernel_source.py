@@ -42,6 +42,9 @@ class SourceKey:
     transpose_b: bool
     bias: str
     even_k: bool
+    one_step: bool = False
+    """Whether K fits a block: with constant sizes the loop over K is then no loop at all, nothing
+    is pipelined, and the kernel is another one."""
     ones: str = ""
     """Which of m, n and k are one: Inductor folds such a dimension out of its indexing."""
     index_bits: int = 32
@@ -90,6 +93,8 @@ class TemplateSource:
         function = _kernel_function(rendered)
         editor = _Editor(rendered, function)
         hints = editor.settle_branches()
+        if key.one_step:
+            editor.make_one_step()
         editor.drop_config_constants()
         editor.insert_sizes(key)
         pointers = _pointers(function, key)
@@ -148,6 +153,10 @@ def _holds(condition: str, names: dict[str, int]) -> bool:
         ) from error
 
 
+def _names(node: ast.AST) -> list[ast.Name]:
+    return [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+
+
 class _Editor:
     """Edits the rendered text by line and column, so that all else stays Inductor's own."""
 
@@ -193,6 +202,32 @@ class _Editor:
             )
         line = self._lines[node.lineno - 1]
         self._lines[node.lineno - 1] = line[: node.col_offset] + text + line[node.end_col_offset :]
+
+    def make_one_step(self) -> None:
+        """Have the loop over K run as if K were a block: with bounds that are constants, once."""
+        loops = [
+            (loop, names)
+            for loop in ast.walk(self._function)
+            if isinstance(loop, ast.For)
+            and (names := [n for n in _names(loop.iter) if n.id == "K"])
+            and isinstance(loop.iter, ast.Call)
+            and isinstance(loop.target, ast.Name)
+        ]
+        if len(loops) != 1 or len(loops[0][1]) != 1:
+            raise TemplateChangedError(
+                f"template text: got {len(loops)} loops over K; expected one; this torch "
+                "release's template is not known, use --method feedback"
+            )
+        loop, (bound,) = loops[0]
+        assert isinstance(loop.iter, ast.Call)
+        assert isinstance(loop.target, ast.Name)
+        if loop.iter.args[0] is bound:
+            # It counts down from K, and what is left of it is the mask's bound.
+            counter = loop.target.id
+            used = [n for part in loop.body for n in _names(part) if n.id == counter]
+            for name in sorted(used, key=lambda n: (n.lineno, -n.col_offset)):
+                self._replace(name, "K")
+        self._replace(bound, "BLOCK_K")
 
     def _constants(self) -> list[ast.AnnAssign]:
         """The header: `BLOCK_M : tl.constexpr = 64` and so on, first in the function."""

@@ -34,7 +34,8 @@ class Launcher:
         kind = self._kind(problem)
         if kind is None:
             return self._library.spec_for(problem, candidate)
-        key = (kind, candidate, problem.K % candidate.config.block_k == 0)
+        block_k = candidate.config.block_k
+        key = (kind, candidate, problem.K % block_k == 0, problem.K <= block_k)
         spec = self._specs.get(key)
         if spec is None:
             spec = self._specs[key] = self._library.spec_for(problem, candidate)
@@ -73,8 +74,8 @@ class Launcher:
 
 
 def _kind(problem: MMShape) -> tuple[Any, ...] | None:
-    """All of a problem that a kernel's spec depends on, bar EVEN_K; None where the template may
-    also look at the sizes themselves."""
+    """All of a problem that a kernel's spec depends on, bar how K fits blocks; None where the
+    template may also look at the sizes themselves."""
     itemsize = DTYPE_BYTES[problem.dtype]
     units = tuple(unit_of(size, itemsize) for size in (problem.M, problem.N, problem.K))
     if (problem.transpose_a and units[0] == 1) or (not problem.transpose_b and units[1] == 1):

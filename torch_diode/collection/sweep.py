@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from torch_diode.collection.kernel_compile import CompileOutcome
 from torch_diode.collection.kernels import KernelInfeasibleError, KernelSpec
 from torch_diode.collection.launching import Launcher
 from torch_diode.collection.operands import Operands, operands
+from torch_diode.collection.reference import Reference
 from torch_diode.collection.splits import split_launch
 from torch_diode.collection.timer import Launch, Measured, Timer
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
@@ -23,9 +23,6 @@ from torch_diode.types.problem import MMShape
 
 Kernel = KernelSpec | tuple[str, str, int]
 """What is checked once: a compiled kernel, or a split of K in a dtype."""
-
-_TOLERANCE = {"bfloat16": 2e-2, "float16": 3e-3, "float32": 2e-5, "tf32": 3e-3}
-"""Largest ‖out − reference‖ / ‖reference‖ of a right kernel; the reference is ATen's result."""
 
 
 @dataclass
@@ -105,28 +102,19 @@ class Sweep:
         launches: Sequence[Launch | None],
         status: list[str],
     ) -> None:
-        """Compare each kernel's first result with ATen's: a fast wrong kernel is no candidate."""
+        """Compare each kernel's first result with ATen's."""
         new = [
             i
             for i, (kernel, launch) in enumerate(zip(kernels, launches, strict=True))
             if launch and kernel and kernel not in self.checked
         ]
         if new:
-            tensors.aten()()
-            reference = tensors.out.to(torch.float32, copy=True)  # float32 is the tensor itself
-            scale = reference.norm()
-            errors = []
-            for i in new:
-                tensors.out.fill_(math.nan)
-                launch = launches[i]
-                assert launch is not None
-                launch()
-                errors.append((tensors.out.float() - reference).norm() / scale)
-            limit = _TOLERANCE["tf32" if tensors.problem.tf32 else tensors.problem.dtype]
+            reference = Reference(tensors)
+            errors = [reference.error_of(launch) for launch in _calls(launches, new)]
             for i, error in zip(new, torch.stack(errors).tolist(), strict=True):
                 kernel = kernels[i]
                 assert kernel is not None
-                self.checked[kernel] = error <= limit
+                self.checked[kernel] = reference.allows(error)
         for i, kernel in enumerate(kernels):
             if kernel is not None and not self.checked.get(kernel, True):
                 status[i] = "wrong"

@@ -1,10 +1,10 @@
 """The time a kernel takes on the GPU: no launch cost in it, cold L2, and nothing else.
 
 The GPU's queue is kept ahead of the CPU: it is put to sleep, then for each repetition the L2 is
-flushed, an event recorded, the kernel launched, an event recorded. The flush takes longer than a
-launch, so the CPU stays ahead. Whether it did is checked for every sample: if the GPU had already
-reached the first event by the time the launch returned, the wait for the CPU may be inside the
-measurement, and the sample is thrown away.
+flushed, an event recorded, the kernel launched, an event recorded. The flush takes about as long as
+queueing all this, and the sleep what the CPU falls behind, so it stays ahead. Whether it did is
+checked for every sample: if the GPU had already reached the first event by the time the launch
+returned, the wait for the CPU may be inside the measurement, and the sample is thrown away.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ import itertools
 import math
 import random
 import statistics
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from torch_diode.collection.head_start import HeadStart
 from torch_diode.types.errors import DiodeError
 
 Launch = Callable[[], Any]
 Rounds = Sequence[tuple[float, int]]
 
-_SLEEP_CYCLES = 600_000
-"""About a third of a millisecond: the head start the CPU gets before each batch."""
-_MOST_DOUBLINGS = 7
+_CYCLES_A_SECOND = 1.8e9
+"""Roughly, of any GPU: what a sleep was good for is measured, and the next one made of that."""
 _MOST_ATTEMPTS = 100
 _MOST_IN_FLIGHT = 300
 """Kernels queued before the host waits; the driver's own queue holds about a thousand launches."""
@@ -61,6 +62,7 @@ class Timer:
     seed: int = 0
     stalled: int = 0
     sampled: int = 0
+    head_start: HeadStart = field(default_factory=HeadStart)
 
     def __post_init__(self) -> None:
         self._flush = torch.empty(self.flush_bytes // 4, dtype=torch.int32, device=self.device)
@@ -143,8 +145,7 @@ class Timer:
     def _batch(
         self, launches: Sequence[Launch], batch: Sequence[int], samples: list[list[float]]
     ) -> None:
-        """One sample of each; those the CPU was late for are taken again, with twice the head
-        start each time, so that a slow launch catches up in the end."""
+        """One sample of each; those the CPU was late for are taken again."""
         todo = list(batch)
         for attempt in itertools.count():
             if not todo:
@@ -154,27 +155,35 @@ class Timer:
                     f"timer: got {len(todo)} kernels the CPU was late for {attempt} times; "
                     "expected it to keep ahead of the GPU; free some cores"
                 )
-            cycles = _SLEEP_CYCLES << min(attempt, _MOST_DOUBLINGS)
-            times, clean = self._sample([launches[i] for i in todo], cycles)
+            sleep_s = self.head_start.seconds(len(todo), attempt)
+            times, clean, left_s = self._sample([launches[i] for i in todo], sleep_s)
+            self.head_start = self.head_start.after(sleep_s, clean, left_s)
             self.sampled += len(todo)
             self.stalled += sum(not ok for ok in clean)
-            for index, time, ok in zip(todo, times, clean, strict=True):
+            for index, taken, ok in zip(todo, times, clean, strict=True):
                 if ok:
-                    samples[index].append(time)
+                    samples[index].append(taken)
             todo = [index for index, ok in zip(todo, clean, strict=True) if not ok]
 
-    def _sample(self, launches: Sequence[Launch], cycles: int) -> tuple[list[float], list[bool]]:
+    def _sample(
+        self, launches: Sequence[Launch], sleep_s: float
+    ) -> tuple[list[float], list[bool], float]:
+        """Each one's time, whether the CPU was ahead, and for how long the GPU still went on after
+        the last was queued, that one's own time apart."""
         flush, clean = self._flush, []
         pairs = self._events[: len(launches)]
-        torch.cuda._sleep(cycles)
+        torch.cuda._sleep(round(sleep_s * _CYCLES_A_SECOND))
         for launch, (start, end) in zip(launches, pairs, strict=True):
             flush.zero_()
             start.record()
             launch()
             end.record()
             clean.append(not start.query())
+        queued = time.perf_counter()
         torch.cuda.synchronize(self.device)
-        return [start.elapsed_time(end) * 1000 for start, end in pairs], clean
+        left_s = time.perf_counter() - queued
+        times = [start.elapsed_time(end) * 1000 for start, end in pairs]
+        return times, clean, max(left_s - times[-1] / 1e6, 0.0)
 
 
 def settle(samples: Sequence[float]) -> Measured:

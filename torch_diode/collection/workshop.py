@@ -132,8 +132,9 @@ class Workshop:
         self._runs.append(run)
 
     def close(self) -> None:
-        """Give out nothing more; what is given out will be done."""
+        """Begin nothing more: the problem each process is at is finished, the rest is dropped."""
         self._closing = True
+        self._timing.halt()
         for run in self._runs:
             run.todo.clear()
 
@@ -156,7 +157,8 @@ class Workshop:
         answers costs them nothing.
         """
         # Now, not when made: what was given before is then known to all of them.
-        self._timing.start()
+        if not self._closing:
+            self._timing.start()
         self._ahead.hand_out()
         self._hand_out()
         wait(self.handles(), timeout)
