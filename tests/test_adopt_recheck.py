@@ -1,4 +1,4 @@
-"""Rechecked times take the place of the old ones, problem by problem."""
+"""What was timed again gets the mean of both runs; the rest keeps its time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
@@ -40,18 +42,25 @@ def adopt(tmp_path, again, *more):
     return ended.stdout, times
 
 
-def test_the_new_times_stand_and_the_others_stay(tmp_path):
-    told, times = adopt(tmp_path, timings(FIRST, (10, 11, 9, 50))[:3])
-    assert times[FIRST, CANDIDATES[2]] == 9
+def test_both_runs_count_by_their_repetitions_and_the_others_stay(tmp_path):
+    again = [
+        replace(t, repeats=n)
+        for t, n in zip(timings(FIRST, (10, 11, 9, 50)), (1, 1, 3, 9), strict=True)
+    ]
+    told, times = adopt(tmp_path, again[:3])
+    assert times[FIRST, CANDIDATES[2]] == pytest.approx((12 * 9**3) ** (1 / 4), rel=1e-4)
+    assert times[FIRST, CANDIDATES[1]] == pytest.approx(11)
     assert times[FIRST, CANDIDATES[3]] == 50
     assert times[SECOND, CANDIDATES[0]] == 20
     assert "3 timings of 1 of 2 problems" in told
     assert "by more than  20%: 33.33% lower,  0.00% higher" in told
+    assert "the first run's best by the second: 1.1111 behind" in told
 
 
-def test_a_problem_timed_again_in_part_keeps_its_old_times(tmp_path):
-    _, times = adopt(tmp_path, timings(FIRST, (1, 1, 1, 1))[:1])
-    assert times[FIRST, CANDIDATES[0]] == 10
+def test_many_repetitions_weigh_no_more_than_enough(tmp_path):
+    again = [replace(t, repeats=400) for t in timings(FIRST, (20, 11, 12, 50))]
+    _, times = adopt(tmp_path, again)
+    assert times[FIRST, CANDIDATES[0]] == pytest.approx(10 * 2 ** (15 / 16), rel=1e-4)
 
 
 def test_a_problem_that_is_not_in_the_set_is_left_out(tmp_path):

@@ -1,48 +1,71 @@
-"""Put rechecked times into a validation set, and tell what had been wrong.
+"""Put rechecked times into a validation set, and tell how well two runs agree.
 
     python workflows/adopt_recheck.py --dataset validation/full-1.parquet --again again/
 
-Where a candidate was timed again, the new time stands: the contenders of a problem were all timed
-together, so no old time of one is held against a new time of another. Problems of which fewer than
-half of the old contenders were timed again keep their old times. Nothing is written with `--dry`.
+A candidate timed in both runs gets the geometric mean of its two times, a run's weight being its
+repetitions, at most 15: beyond that what differs from run to run is not the samples' scatter, and
+more of them do not help. What was not timed again keeps its time. Nothing is written with `--dry`.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from torch_diode.files.datasets import read_dataset, write_dataset
+from torch_diode.types.candidate import Candidate
 from torch_diode.types.dataset import Dataset
+from torch_diode.types.problem import MMShape
+from torch_diode.types.timing import Timing
 
-NEAR = 0.25
-"""What was within this of the best counts as a contender."""
+MOST_WEIGHT = 15
 STEPS = (0.02, 0.05, 0.1, 0.2)
 
-
-def usable(before: Dataset, again: Dataset) -> npt.NDArray[np.bool_]:
-    """Which rows of the recheck are of problems whose contenders were timed again."""
-    old = {before.problem(int(row)): number for number, row in enumerate(before.problems.first)}
-    times, ids = before.values("time_us"), before.problems.ids
-    best = np.full(len(before.problems), np.inf)
-    np.minimum.at(best, ids, np.where(np.isnan(times), np.inf, times))
-    contenders = np.bincount(ids, times <= (1 + NEAR) * best[ids], len(best))
-    kept = np.zeros(len(again.problems), bool)
-    counts = np.bincount(again.problems.ids, minlength=len(kept))
-    for number, row in enumerate(again.problems.first):
-        place = old.get(again.problem(int(row)))
-        kept[number] = place is not None and counts[number] >= contenders[place] / 2
-    return np.asarray(kept[again.problems.ids])
+Pair = tuple[Timing, Timing]
 
 
-def changes(before: Dataset, again: Dataset) -> npt.NDArray[np.float64]:
-    """log(new time / old time) of every candidate that has both."""
-    old = {(t.problem, t.candidate): t.time_us for t in before if t.status == "ok"}
-    pairs = [(t.time_us, old.get((t.problem, t.candidate))) for t in again if t.status == "ok"]
-    return np.log([new / was for new, was in pairs if new and was])
+def pairs(before: Dataset, again: Dataset) -> Iterator[Pair]:
+    """The old and the new timing of every candidate that has both."""
+    rows: dict[tuple[MMShape, Candidate], Timing] = {
+        (t.problem, t.candidate): t for t in before if t.time_us
+    }
+    for new in again:
+        old = rows.get((new.problem, new.candidate))
+        if old is not None and new.time_us:
+            yield old, new
+
+
+def combined(old: Timing, new: Timing) -> Timing:
+    """One timing of two runs."""
+    assert old.time_us
+    assert new.time_us
+    counts = np.minimum([old.repeats, new.repeats], MOST_WEIGHT)
+    weights = counts / counts.sum()
+    time = np.exp(weights @ np.log([old.time_us, new.time_us]))
+    spread = weights @ [old.spread or 0.0, new.spread or 0.0]
+    repeats = old.repeats + new.repeats
+    return replace(
+        new, time_us=round(float(time), 4), spread=round(float(spread), 5), repeats=repeats
+    )
+
+
+def behind(both: list[Pair]) -> npt.NDArray[np.float64]:
+    """For each problem, how far the best of the first run is behind by the second: what exhaustive
+    autotuning would lose, having timed everything once."""
+    problems: Mapping[MMShape, list[Pair]] = defaultdict(list)
+    for old, new in both:
+        problems[old.problem].append((old, new))
+    found = []
+    for members in problems.values():
+        first, second = (np.array([pair[i].time_us or np.inf for pair in members]) for i in (0, 1))
+        found.append(second[first.argmin()] / second.min())
+    return np.array(found)
 
 
 def main() -> None:
@@ -53,15 +76,21 @@ def main() -> None:
     parser.add_argument("--dry", action="store_true", help="only tell")
     given = parser.parse_args()
     before, again = read_dataset(given.dataset), read_dataset(given.again)
-    again = again.take(usable(before, again))
-    found = changes(before, again)
-    print(f"{len(again):,} timings of {len(again.problems):,} of {len(before.problems):,} problems")
-    print(f"new over old: median {np.exp(np.median(found)):.4f}, spread {found.std():.4f}")
+    both = list(pairs(before, again))
+    changes = np.log([(new.time_us or 1) / (old.time_us or 1) for old, new in both])
+    lost = behind(both)
+    print(f"{len(both):,} timings of {len(lost):,} of {len(before.problems):,} problems")
+    print(f"new over old: median {np.exp(np.median(changes)):.4f}, spread {changes.std():.4f}")
     for step in STEPS:
-        lower, higher = (found < -step).mean(), (found > step).mean()
+        lower, higher = (changes < -step).mean(), (changes > step).mean()
         print(f"  by more than {step:4.0%}: {lower:6.2%} lower, {higher:6.2%} higher")
+    print(
+        f"the first run's best by the second: {np.exp(np.log(lost).mean()):.4f} behind the "
+        f"second's, {np.percentile(lost, 99):.3f} at p99"
+    )
     if not given.dry:
-        write_dataset(Dataset.merge([before, again], "last"), given.dataset)
+        new = Dataset.from_timings((combined(*pair) for pair in both), again.provenance)
+        write_dataset(Dataset.merge([before, new], "last"), given.dataset)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
     python workflows/collect_matmul.py train --output timings/ --minutes 10
     python workflows/collect_matmul.py vendor --output vendor/ --problems 100000 --minutes 2
     python workflows/collect_matmul.py validation --output validation/ --minutes 10
-    python workflows/collect_matmul.py recheck --output again/ --dataset validation/ --minutes 10
+    python workflows/collect_matmul.py recheck --output again/ --dataset validation/ --refine
+    python workflows/collect_matmul.py one-step --output again/ --dataset train/
 
 `train`: strata that share kernels (`collection/strata.py`), each with a random part of its configs,
 half of them drawn from those the analytical heuristic thinks well of: together the strata cover the
@@ -13,8 +14,9 @@ space, and every problem has good candidates. `vendor`: ATen alone, on very many
 timed again until the best time's noise is within half a percent. `recheck`: the contenders of a
 validation set once more, together: what was measured near the best, and what the shipped model
 thinks near it, since a time far above what a model predicts is more often a bad measurement than a
-bad prediction. No problem of `train` or `vendor`
-has the op and sizes of one of `validation` or of the real models.
+bad prediction. `one-step`: once more what runs without a loop over K, for data collected before
+that had kernels of its own. No problem of `train` or `vendor` has the op and sizes of one of
+`validation` or of the real models.
 """
 
 from __future__ import annotations
@@ -76,6 +78,8 @@ FAR = 6.0
 tenth of the training problems only: most of the GPU's time would go into the hopeless ones."""
 REAL_SHARE = 0.5
 RECHECKED = 1.12
+ONE_STEP = 1.6
+"""How far behind the best a kernel that had a loop over K may be, to be timed without."""
 
 
 # ------------------------------------------------------------------ problems
@@ -329,14 +333,37 @@ def contenders(dataset: Dataset, hardware: Hardware) -> list[Task]:
     return tasks
 
 
-def run_recheck(given: argparse.Namespace, start: float) -> None:
-    """The contenders of a validation set, once more."""
+def one_step(dataset: Dataset) -> list[Task]:
+    """Each problem with those of its timed candidates whose blocks are as long as K, and that may
+    be among the fastest; and ATen."""
+    codes, names = dataset.codes("template")
+    ids, groups = dataset.problems.ids, dataset.problems
+    times = np.nan_to_num(dataset.values("time_us"), nan=np.inf)
+    best = np.full(len(groups), np.inf)
+    np.minimum.at(best, ids, times)
+    wanted = (dataset.values("block_k") >= dataset.values("K")) & (times <= ONE_STEP * best[ids])
+    some = np.bincount(ids, wanted, len(groups)) > 0
+    wanted |= some[ids] & (codes == names.index(ATEN))
+    tasks: list[Task] = []
+    for number in np.flatnonzero(some).tolist():
+        own = np.flatnonzero(wanted & (ids == number))
+        fields = {n: dataset.values(n)[own].astype(np.int32) for n in NUMBER_FIELDS}
+        candidates = Candidates(tuple(names), codes[own].astype(np.int32), fields)
+        tasks.append((dataset.problem(int(groups.first[number])), candidates))
+    return tasks
+
+
+def run_again(given: argparse.Namespace, start: float) -> None:
+    """Part of a data set, once more."""
     hardware = known(given.hardware)
     library = KernelLibrary(template_source, hardware.units)
+    dataset = read_dataset(given.dataset)
+    chosen = contenders(dataset, hardware) if given.what == "recheck" else one_step(dataset)
     kinds: dict[str, list[Task]] = {}
-    for problem, candidates in contenders(read_dataset(given.dataset), hardware):
+    for problem, candidates in chosen:
         kinds.setdefault(kind_name(kind_of(problem)), []).append((problem, candidates))
-    run_campaign([Group.of(n, tasks, library) for n, tasks in kinds.items()], given, start, BAND)
+    groups = [Group.of(n, tasks, library) for n, tasks in kinds.items()]
+    run_campaign(groups, given, start, BAND if given.refine else None)
 
 
 def run_vendor(given: argparse.Namespace, start: float) -> None:
@@ -381,9 +408,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("train", "vendor", "validation", "recheck"))
+    runs = {"train": run_train, "vendor": run_vendor, "validation": run_validation}
+    runs |= {"recheck": run_again, "one-step": run_again}
+    parser.add_argument("what", choices=runs)
     parser.add_argument("--output", type=Path, default=Path("timings"), help="directory of shards")
-    parser.add_argument("--dataset", type=Path, help="validation set to recheck")
+    parser.add_argument("--dataset", type=Path, help="what to time again: recheck, one-step")
+    parser.add_argument(
+        "--refine", action="store_true", help="time the fastest until their noise is small"
+    )
     parser.add_argument("--minutes", type=float, default=10, help="from the start of the process")
     parser.add_argument("--problems", type=int, default=0, help="in each stratum, or in all")
     parser.add_argument("--configs", type=int, default=240, help="of each template, a stratum")
@@ -395,11 +427,9 @@ def main() -> None:
     parser.add_argument("--plan", action="store_true", help="only show the plan")
     parser.add_argument("--compile-only", action="store_true", help="fill Triton's cache and stop")
     given = parser.parse_args()
-    if given.what == "recheck" and given.dataset is None:
-        parser.error("recheck needs --dataset, the validation set to recheck")
+    if runs[given.what] is run_again and given.dataset is None:
+        parser.error(f"{given.what} needs --dataset, the data to time again")
     start = time.monotonic() - seconds_alive()
-    runs = {"train": run_train, "vendor": run_vendor, "validation": run_validation}
-    runs["recheck"] = run_recheck
     runs[given.what](given, start)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times the same candidates as Inductor's own fixed-size kernels and as the sweep's, and compares.
 
-    python workflows/measure_fidelity.py --output diode_datasets/matmul --minutes 3.2
+    python workflows/measure_fidelity.py --output fidelity/ --minutes 3.2
     python workflows/measure_fidelity.py --analyse static.parquet sweep.parquet
 
 Half of a problem's candidates are those the shipped model thinks well of (the analytical heuristic
@@ -50,7 +50,7 @@ from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.timing import Timing
 
-FILES = {STATIC: "fidelity-static.parquet", SWEEP: "fidelity-sweep.parquet"}
+FILES = {STATIC: "static.parquet", SWEEP: "sweep.parquet"}
 
 
 def measure(given: argparse.Namespace, start: float) -> None:

@@ -12,6 +12,7 @@ from tests.strategies import problems
 from torch_diode.candidates import candidate_space, k_splits, offered_templates, resources_of
 from torch_diode.candidates.space import block_cap
 from torch_diode.hardware import known, known_names
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
@@ -44,6 +45,19 @@ def test_every_config_fits_the_chip_and_the_problem(problem: MMShape, hardware: 
 )
 def test_a_block_is_capped_at_the_next_power_of_two(size: int, cap: int) -> None:
     assert block_cap(size) == cap
+
+
+@pytest.mark.parametrize(
+    ("k", "tf32", "there"), [(128, False, False), (128, True, True), (136, False, True)]
+)
+def test_full_float32_leaves_out_what_spills_without_a_loop(
+    k: int, tf32: bool, there: bool
+) -> None:
+    problem = MMShape("mm", 512, 512, k, dtype="float32", transpose_b=True, tf32=tf32)
+    space = candidate_space(problem, H200)
+    wanted = Candidate("triton::mm", TritonGEMMConfig(16, 32, 128, num_stages=3, num_warps=2))
+    assert (wanted in set(space)) == there
+    assert (space.fields["block_k"] == 64).any()
 
 
 def test_a_small_problem_still_has_a_config() -> None:

@@ -20,6 +20,7 @@ pytest.importorskip("triton")
 
 from torch._inductor.kernel.mm_common import load_kernel_template
 
+from torch_diode.candidates import candidate_space
 from torch_diode.collection.compile_ahead import CompileAhead
 from torch_diode.collection.crew import ForkAfterCudaError
 from torch_diode.collection.kernel_compile import (
@@ -43,6 +44,7 @@ from torch_diode.collection.kernels import (
     KernelSpec,
     jit_function,
 )
+from torch_diode.hardware import known
 from torch_diode.integration.template_source import TEMPLATES, render, template_source
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.errors import InvalidValueError
@@ -237,6 +239,22 @@ class TestCompile:
         assert outcome.fits(H200_SHARED_MEMORY)
         assert 16 < outcome.registers <= 255
         assert outcome.shared_bytes > 0
+
+    @pytest.mark.parametrize(
+        "config",
+        [
+            TritonGEMMConfig(32, 32, 64, num_stages=2, num_warps=4),
+            TritonGEMMConfig(32, 64, 64, num_stages=2, num_warps=2),
+        ],
+    )
+    def test_what_spills_in_one_step_is_not_in_the_space(
+        self, library: KernelLibrary, config: TritonGEMMConfig
+    ) -> None:
+        problem = MMShape("mm", 512, 512, config.block_k, dtype="float32", transpose_b=True)
+        outcome = outcome_of(library, problem, Candidate(MM, config))
+        assert outcome.error == ""
+        space = set(candidate_space(problem, known("nvidia-h200")))
+        assert (Candidate(MM, config) in space) == (outcome.stack_bytes == 0)
 
     def test_a_config_over_the_shared_memory_is_recognised(self, library: KernelLibrary) -> None:
         config = TritonGEMMConfig(128, 128, 128, num_stages=5, num_warps=8)

@@ -125,8 +125,8 @@ def test_a_short_fidelity_run(tmp_path: Path) -> None:
         command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=200
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    static = read_dataset(tmp_path / "fidelity-static.parquet")
-    sweep = read_dataset(tmp_path / "fidelity-sweep.parquet")
+    static = read_dataset(tmp_path / "static.parquet")
+    sweep = read_dataset(tmp_path / "sweep.parquet")
     assert len(static.problems) == len(sweep.problems) == 4
     assert static.texts("method") == ["inductor-static"]
     assert "wrong" not in static.texts("status")

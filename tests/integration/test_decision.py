@@ -95,5 +95,6 @@ def test_a_model_is_read_as_it_is_whatever_the_compiling_thread_has_set(
     plain = Decider(Settings(model=defaults.SHIPPED)).heuristic_for(H200)
     with on_this_thread():
         found = Decider(Settings(model=defaults.SHIPPED)).heuristic_for(H200)
-    assert found is not None and plain is not None
+    assert found is not None
+    assert plain is not None
     assert found.fingerprint() == plain.fingerprint()

@@ -30,6 +30,8 @@ _BARRIER_BYTES = 16
 _TMA_ALIGNMENT = 1024
 _MOST_UNROLLED = 65_536
 """Multiply-adds of a block for each warp."""
+_MOST_IN_ONE_STEP = 1 << 21
+"""The same, times the length along K."""
 _MATRIX_UNIT_ROWS = 64
 _MATRIX_UNIT_WARPS = 4
 _MOST_REGISTERS = 255
@@ -92,6 +94,18 @@ def worth_compiling(candidates: Candidates, problem: MMShape) -> npt.NDArray[np.
     fields = candidates.fields
     block = fields["block_m"].astype(np.int64) * fields["block_n"] * fields["block_k"]
     return np.asarray(block <= _MOST_UNROLLED * fields["num_warps"])
+
+
+def keeps_registers_in_one_step(candidates: Candidates, problem: MMShape) -> npt.NDArray[np.bool_]:
+    """All but configs of full float32 that run out of registers where K fits a block: with no loop
+    to pipeline, the compiler loads operands into registers, and spills what is too much. Measured
+    on the H200 they took up to seven times as long as with a loop; of kernels compiled for it,
+    those above the limit spill and those below do not."""
+    if problem.dtype != "float32" or problem.tf32:
+        return np.ones(len(candidates), bool)
+    fields = candidates.fields
+    block = fields["block_m"].astype(np.int64) * fields["block_n"] * fields["block_k"]
+    return np.asarray(block * fields["block_k"] <= _MOST_IN_ONE_STEP * fields["num_warps"])
 
 
 def uses_matrix_unit_on_shared(

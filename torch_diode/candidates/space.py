@@ -13,7 +13,12 @@ import numpy as np
 
 from torch_diode.candidates.exhaustive import BLOCKS, exhaustive_configs
 from torch_diode.candidates.offers import can_offer, k_splits, offered_templates
-from torch_diode.candidates.resources import fits, resources_of, worth_compiling
+from torch_diode.candidates.resources import (
+    fits,
+    keeps_registers_in_one_step,
+    resources_of,
+    worth_compiling,
+)
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.hardware import Hardware
@@ -38,7 +43,8 @@ def candidate_space(
         offered = tuple(name for name in given if can_offer(name, problem, hardware))
     triton = tuple(name for name in offered if name not in (ATEN, DECOMPOSE_K))
     caps = (block_cap(problem.M), block_cap(problem.N), block_cap(problem.K))
-    rest = _capped(triton, _kind_of(problem), hardware, caps, ATEN in offered)
+    one_step = caps[2] >= problem.K
+    rest = _capped(triton, _kind_of(problem), hardware, caps, one_step, ATEN in offered)
     if DECOMPOSE_K not in offered:
         return rest
     return Candidates.concat([_split_candidates(k_splits(problem)), rest])
@@ -73,14 +79,19 @@ def _capped(
     kind: MMShape,
     hardware: Hardware,
     caps: tuple[int, int, int],
+    one_step: bool,
     vendor: bool,
 ) -> Candidates:
+    """`one_step`: K fits the largest block."""
     parts = [_VENDOR] if vendor else []
     for template in triton:
         configs = _feasible(template, kind, hardware)
         mask = np.ones(len(configs), bool)
         for name, cap in zip(("block_m", "block_n", "block_k"), caps, strict=True):
             mask &= configs.fields[name] <= cap
+        if one_step:
+            shorter = configs.fields["block_k"] < caps[2]
+            mask &= shorter | keeps_registers_in_one_step(configs, kind)
         parts.append(configs.take(mask))
     return _read_only(Candidates.concat(parts))
 

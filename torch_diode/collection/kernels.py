@@ -2,8 +2,9 @@
 
 A `KernelSpec` names one compiled kernel; all problems that map to the same spec share it. What
 goes into it is what a static Inductor kernel would have been compiled differently for: layout,
-dtype, EVEN_K, whether K fits a block, how the sizes divide. The template's text comes from a provider that is passed in
-(`integration.template_source.template_source`), since this room does not know Inductor.
+dtype, EVEN_K, whether K fits a block, how the sizes divide. The template's text comes from a
+provider that is passed in (`integration.template_source.template_source`), since this room does
+not know Inductor.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ def source_key(problem: MMShape, template: str, config: TritonGEMMConfig) -> Sou
         bias=problem.bias,
         # The TMA template takes no notice of EVEN_K: one kernel instead of two.
         even_k=template != PERSISTENT_TMA and problem.K % config.block_k == 0,
-        one_step=problem.K <= config.block_k,
+        one_step=config.block_k >= problem.K,
         ones="".join(letter for letter in "mnk" if getattr(problem, letter.upper()) == 1),
         index_bits=_index_bits(problem),
     )

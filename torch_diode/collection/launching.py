@@ -35,7 +35,7 @@ class Launcher:
         if kind is None:
             return self._library.spec_for(problem, candidate)
         block_k = candidate.config.block_k
-        key = (kind, candidate, problem.K % block_k == 0, problem.K <= block_k)
+        key = (kind, candidate, problem.K % block_k == 0, block_k >= problem.K)
         spec = self._specs.get(key)
         if spec is None:
             spec = self._specs[key] = self._library.spec_for(problem, candidate)
