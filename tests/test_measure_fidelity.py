@@ -101,7 +101,7 @@ def output(workflow, planning, tmp_path, monkeypatch) -> Path:
 
 def test_a_run_writes_both_files_and_the_table_needs_nothing_else(output, tmp_path):
     table = tmp_path / "table.json"
-    files = [str(output / f"fidelity-{name}.parquet") for name in ("static", "sweep")]
+    files = [str(output / f"{name}.parquet") for name in ("static", "sweep")]
     command = [sys.executable, str(SCRIPT), "--analyse", *files, "--json", str(table)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
     assert ended.returncode == 0, ended.stderr

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from torch_diode.candidates import candidate_space
 from torch_diode.cli import teaching
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
 from torch_diode.model.feature_table import feature_table
+from torch_diode.model.features import TEMPLATES
+from torch_diode.model.inference import NumpyNetwork
+from torch_diode.model.lesson import LessonOptions
 from torch_diode.model.networks import TimingNetwork
 from torch_diode.model.scoring import predict_log_ratio
-from torch_diode.model.training import TrainingOptions, split_table, train_configs
+from torch_diode.model.training import TrainingOptions, split_table, train
 from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")
@@ -39,36 +44,63 @@ def test_new_problems_have_the_sizes_and_kinds_of_old_ones() -> None:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Teachers that take seconds."""
+    """Teachers and lessons that take seconds."""
     small = {**teaching._TEACHER, "shape": {"hidden": 16}, "epochs": 3}
     monkeypatch.setattr(teaching, "_TEACHER", small)
-    monkeypatch.setattr(teaching, "_CONFIGS", 20)
+    monkeypatch.setattr(teaching, "_BEST", 12)
+    monkeypatch.setattr(teaching, "_OTHERS", 8)
+    monkeypatch.setattr(teaching, "_DRAWN_SHARE", 0.5)
+
+
+OPTIONS = TrainingOptions(shape={"hidden": 16}, epochs=3, aten_epochs=2, batch_problems=16)
 
 
 @pytest.mark.usefixtures("few")
-def test_the_model_learns_from_measured_times_and_from_the_teachers_mean(
+def test_a_lesson_is_what_all_say_of_what_the_model_thinks_best(timings: Path) -> None:
+    dataset = read_dataset(timings / "train.parquet")
+    parts = split_table(feature_table(dataset, H200), OPTIONS)
+    teachers = teaching.make_teachers(parts, OPTIONS, 2)
+    first, second = (network.out.weight.detach().numpy() for network in teachers)
+    assert not np.array_equal(first, second), "each teacher has a seed of its own"
+    network = train(parts, OPTIONS).network
+    problems = teaching._problems(parts.train, dataset)[:6]
+    table = teaching.lesson(problems, network, teachers, H200, OPTIONS)
+    assert table.is_config.all()
+    mean = sum(predict_log_ratio(n, table) for n in (*teachers, network)) / 3
+    assert np.allclose(table.target, mean, atol=1e-5)
+    own = predict_log_ratio(network, table)
+    model = served(network)
+    for number, problem in enumerate(problems):
+        space = candidate_space(problem, H200, TEMPLATES)
+        best = np.log(model.predict_us(problem, space, H200).min() / table.roofline[number])
+        assert own[table.group == number].min() == pytest.approx(best, abs=1e-4)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_lesson_brings_the_model_nearer_to_its_teachers_and_leaves_the_heads(
     timings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(LessonOptions, "__init__", _short(LessonOptions.__init__))
     dataset = read_dataset(timings / "train.parquet")
-    options = TrainingOptions(batch_problems=16)
-    parts = split_table(feature_table(dataset, H200), options)
-    networks: list[TimingNetwork] = []
+    parts = split_table(feature_table(dataset, H200), OPTIONS)
+    teachers = teaching.make_teachers(parts, OPTIONS, 2)
+    trained = train(parts, OPTIONS)
+    heads = {n: v.clone() for n, v in trained.network.aten.named_parameters()}
+    table = teaching.lesson(
+        teaching._problems(parts.train, dataset), trained.network, teachers, H200, OPTIONS
+    )
+    before = predict_log_ratio(trained.network, table)
+    after = teaching.taught(trained, teachers, parts, dataset, H200)
+    now = predict_log_ratio(after.network, table)
+    error = [np.abs(found - table.target).mean() for found in (before, now)]
+    assert error[1] < 0.8 * error[0]
+    assert all(torch.equal(v, heads[n]) for n, v in after.network.aten.named_parameters())
+    assert [row["epoch"] for row in after.history] == list(range(1, 3 + 4 + 1))
 
-    def watched(*given: Any) -> TimingNetwork:
-        networks.append(train_configs(*given))
-        return networks[-1]
 
-    monkeypatch.setattr(teaching, "train_configs", watched)
-    after = teaching.taught(parts, dataset, H200, options, 2)
-    assert after.test is parts.test
-    assert after.validation is parts.validation
-    count = len(parts.train.group)
-    mean = sum(predict_log_ratio(n, parts.train) for n in networks) / 2
-    is_config = parts.train.is_config
-    between = 0.4 * parts.train.target + 0.6 * mean
-    assert np.allclose(after.train.target[:count][is_config], between[is_config], atol=1e-4)
-    assert np.array_equal(after.train.time_us[:count][~is_config], parts.train.time_us[~is_config])
-    assert len(after.train.group) > count, "unmeasured problems stand beside the measured ones"
-    assert after.train.is_config[count:].all()
-    first, second = (network.out.weight.detach().numpy() for network in networks)
-    assert not np.array_equal(first, second), "each teacher has a seed of its own"
+def _short(init: Callable[..., None]) -> Callable[..., None]:
+    return lambda self, **given: init(self, **{**given, "epochs": 4})
+
+
+def served(network: TimingNetwork) -> NumpyNetwork:
+    return NumpyNetwork("deep", {n: v.numpy() for n, v in network.state_dict().items()})

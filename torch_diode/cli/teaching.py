@@ -1,40 +1,43 @@
-"""Teachers: several networks whose agreement a smaller one learns from.
+"""Teachers: several networks whose agreement the model learns from.
 
 Each network follows the noise of its timings in a way of its own, so what several predict on
 average is closer to the truth than what any of them does, and than a single measurement near the
-top. The model that serves a compile has to be small and is one: it is trained on measured times
-drawn towards the teachers' mean, and on problems that were never measured, with the mean for a
-time.
+top. The model that serves a compile has to be small and is one. Once trained, it gets a lesson:
+very many problems, measured or not, each with the candidates the model itself thinks best, for it
+is among those that it chooses; and what teachers and model say on average for their times.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from torch_diode.candidates import candidate_space
 from torch_diode.cli.output import say
 from torch_diode.cli.progress import TrainingProgress
-from torch_diode.cli.rehearsal import drawn_table, joined
 from torch_diode.model.batches import ProblemBatches
-from torch_diode.model.feature_table import FeatureTable
+from torch_diode.model.feature_table import FeatureTable, unmeasured_table
+from torch_diode.model.features import TEMPLATES
+from torch_diode.model.inference import NumpyNetwork
+from torch_diode.model.lesson import LessonOptions, teach
 from torch_diode.model.networks import TimingNetwork
 from torch_diode.model.problem_arrays import Floats
 from torch_diode.model.scoring import predict_log_ratio
-from torch_diode.model.training import Parts, TrainingOptions, train_configs
+from torch_diode.model.training import Parts, Trained, TrainingOptions, settle, train_configs
+from torch_diode.types.candidates import Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
-_TRUST = 0.6
-"""The teachers' share in a measured problem's times; the rest is what was measured."""
-_NOISE = 0.01
-"""Of their mean."""
-_CONFIGS = 200
-_DRAWN_SHARE = 0.6
+_DRAWN_SHARE = 4.0
 """Unmeasured problems for each measured one."""
+_BEST, _OTHERS = 64, 30
+"""Candidates of each: the best, and about so many of the rest."""
+_FEWEST = 4
 _TEACHER: dict[str, Any] = {
     "kind": "deep",
     "shape": {"hidden": 96, "layers": 2, "encoder": 192},
@@ -45,47 +48,62 @@ _TEACHER: dict[str, Any] = {
 }
 
 
-def taught(
-    parts: Parts, dataset: Dataset, hardware: Hardware, options: TrainingOptions, count: int
-) -> Parts:
-    """The parts, with what so many teachers say of the training part's problems and of others."""
+def make_teachers(parts: Parts, options: TrainingOptions, count: int) -> list[TimingNetwork]:
+    """So many networks, each trained on the training part from a seed of its own."""
     networks = []
     for number in range(count):
         say(f"Teacher {number + 1} of {count}")
         own = replace(options, **_teacher(options), seed=options.seed + 1 + number)
         with TrainingProgress(own.epochs) as progress:
             networks.append(train_configs(parts, own, progress.tell))
-    measured = corrected(parts.train, networks, options.device)
-    problems = recombined(_problems(parts.train, dataset), options.seed)
-    if not problems:
-        return replace(parts, train=measured)
-    table = drawn_table(problems, hardware, np.random.default_rng(options.seed), _CONFIGS)
-    return replace(parts, train=joined(measured, told(table, networks, options.device)))
+    return networks
 
 
-def corrected(
-    table: FeatureTable, networks: list[TimingNetwork], device: str = "cpu"
+def taught(
+    trained: Trained,
+    teachers: Sequence[TimingNetwork],
+    parts: Parts,
+    dataset: Dataset,
+    hardware: Hardware,
+) -> Trained:
+    """The model after its lesson."""
+    options, network = trained.options, trained.network
+    known = _problems(parts.train, dataset)
+    problems = [*known, *recombined(known, options.seed)]
+    say(f"A lesson of {len(problems):,} problems, {len(known):,} of them measured")
+    table = lesson(problems, network, teachers, hardware, options)
+    batch = min(LessonOptions.batch_problems, max(options.batch_problems * 3 // 2, 1))
+    how = LessonOptions(batch_problems=batch)
+    with TrainingProgress(how.epochs) as progress:
+        history = teach(network, table, how, options.seed, options.device, progress.tell)
+    batches = ProblemBatches(parts.train, options.far, options.far_share, options.device)
+    settle(network, parts, batches, options)
+    before = len(trained.history)
+    more = [{**row, "epoch": before + row["epoch"]} for row in history]
+    return replace(trained, history=[*trained.history, *more])
+
+
+def lesson(
+    problems: Sequence[MMShape],
+    network: TimingNetwork,
+    teachers: Sequence[TimingNetwork],
+    hardware: Hardware,
+    options: TrainingOptions,
 ) -> FeatureTable:
-    """Configs' times drawn towards the teachers' mean; ATen's and splits' as they were."""
-    target = (1 - _TRUST) * table.target + _TRUST * _mean(table, networks, device)
-    times = np.exp(target) * table.roofline[table.group]
-    return replace(
-        table,
-        time_us=np.where(table.is_config, times, table.time_us).astype(np.float32),
-        noise=np.where(table.is_config, (1 - _TRUST) * table.noise, table.noise).astype(np.float32),
-    )
-
-
-def told(table: FeatureTable, networks: list[TimingNetwork], device: str = "cpu") -> FeatureTable:
-    """The configs of unmeasured problems, with the teachers' mean for a time."""
-    times = np.exp(_mean(table, networks, device)) * table.roofline[table.group]
-    table = replace(
-        table,
-        time_us=times.astype(np.float32),
-        noise=np.full(len(times), _NOISE, np.float32),
-    )
-    names = ("group", "rows", "config", "is_aten", "time_us", "noise", "split")
-    return replace(table, **{name: getattr(table, name)[table.is_config] for name in names})
+    """What teachers and network say on average of each problem's best configs and of some others;
+    a problem with hardly a choice is left out."""
+    state = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
+    served = NumpyNetwork(options.kind, state)
+    rng = np.random.default_rng(options.seed)
+    met, chosen = [], []
+    for problem in problems:
+        some = _chosen(problem, served, hardware, rng)
+        if len(some) >= _FEWEST:
+            met.append(problem)
+            chosen.append(some)
+    table = unmeasured_table(met, chosen, hardware)
+    times = np.exp(_mean(table, [*teachers, network], options.device))
+    return replace(table, time_us=(times * table.roofline[table.group]).astype(np.float32))
 
 
 def recombined(problems: list[MMShape], seed: int) -> list[MMShape]:
@@ -115,6 +133,18 @@ def _teacher(options: TrainingOptions) -> dict[str, Any]:
     return {**_TEACHER, "batch_problems": size}
 
 
+def _chosen(
+    problem: MMShape, served: NumpyNetwork, hardware: Hardware, rng: np.random.Generator
+) -> Candidates:
+    space = candidate_space(problem, hardware, TEMPLATES)
+    if len(space) <= _BEST:
+        return space
+    best = np.argpartition(served.predict_us(problem, space, hardware), _BEST)[:_BEST]
+    taken = rng.random(len(space)) < _OTHERS / len(space)
+    taken[best] = True
+    return space.take(taken)
+
+
 def _problems(table: FeatureTable, dataset: Dataset) -> list[MMShape]:
     """Those of a table that have configs and stand in the dataset."""
     rows = np.where(table.is_config, table.rows, -1)
@@ -122,7 +152,7 @@ def _problems(table: FeatureTable, dataset: Dataset) -> list[MMShape]:
     return [dataset.problem(int(row)) for row in rows[rows >= 0][first]]
 
 
-def _mean(table: FeatureTable, networks: list[TimingNetwork], device: str) -> Floats:
+def _mean(table: FeatureTable, networks: Sequence[TimingNetwork], device: str) -> Floats:
     batches = ProblemBatches(table, device=device)
     total = sum(predict_log_ratio(network.to(device), table, batches) for network in networks)
     return np.asarray(total / len(networks), np.float32)

@@ -17,7 +17,7 @@ from torch_diode.cli.output import say
 from torch_diode.cli.progress import TrainingProgress
 from torch_diode.cli.rehearsal import joined, rehearsal
 from torch_diode.cli.score_tables import print_errors, print_regret, print_slices, say_notes
-from torch_diode.cli.teaching import taught
+from torch_diode.cli.teaching import make_teachers, taught
 from torch_diode.cli.timings import chip_of, read_timings
 from torch_diode.cli.train_options import Learning
 from torch_diode.files.faults import naming
@@ -147,9 +147,10 @@ class Training:
         begun = time.monotonic()
         more = _rehearsing(parts, start, hardware, options)
         options = _for_few(options, parts, self.learning, rehearsing=more is not parts)
-        if self.learning.teachers:
-            more = taught(more, dataset, hardware, options, self.learning.teachers)
+        teachers = make_teachers(more, options, self.learning.teachers)
         trained = self._train(more, options, start)
+        if teachers:
+            trained = taught(trained, teachers, more, dataset, hardware)
         say(f"Trained in {time.monotonic() - begun:,.0f} s")
         self._finish(trained, parts, dataset, hardware, start)
 

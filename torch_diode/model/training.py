@@ -140,8 +140,30 @@ def train(
             progress(row)
         if state_path is not None and "regret@1" in row:
             run.save(Path(state_path))
-    run.finish()
+    run.network.load_state_dict(run.best_state)
+    settle(run.network, parts, run.batches, options)
     return Trained(run.network, run.history, options)
+
+
+def settle(
+    network: TimingNetwork, parts: Parts, batches: ProblemBatches, options: TrainingOptions
+) -> None:
+    """What follows once the weights are final: ATen made comparable with the best of many configs,
+    how sure to be of all that, and what can be told of it at a glance."""
+    table, ranked = parts.validation, parts.validation.with_a_choice()
+    ratio = predict_log_ratio(network, ranked, ProblemBatches(ranked, device=options.device))
+    network.aten.shift.add_(best_shift(ranked, ratio))
+    ratio = predict_log_ratio(network, table, ProblemBatches(table, device=options.device))
+    fit_doubt(network, table, ratio, options.seed)
+    if isinstance(network, DeepMatmulTimingModel):
+        fit_glance(network, batches, options.seed)
+
+
+def config_parameters(network: TimingNetwork) -> list[torch.nn.Parameter]:
+    """Those of the network for configs, the heads' left out."""
+    apart = (network.aten, network.split, network.doubt)
+    others = {id(p) for module in apart for p in module.parameters()}
+    return [p for p in network.parameters() if id(p) not in others]
 
 
 def train_configs(
@@ -172,9 +194,7 @@ class _Run:
         self.batches = ProblemBatches(parts.train, o.far, o.far_share, o.device)
         self.ranked = parts.validation.with_a_choice()
         self.checks = ProblemBatches(self.ranked, device=o.device)
-        apart = (self.network.aten, self.network.split, self.network.doubt)
-        others = {id(p) for module in apart for p in module.parameters()}
-        self.parameters = [p for p in self.network.parameters() if id(p) not in others]
+        self.parameters = config_parameters(self.network)
         self.optimizer = torch.optim.AdamW(
             self.parameters, o.learning_rate, weight_decay=o.weight_decay
         )
@@ -265,17 +285,6 @@ class _Run:
             # Few problems often have equal regret: the later weights fit the times better.
             self.best, self.best_state = found[0].geomean, self._copy()
         return {f"regret@{score.k}": score.geomean for score in found}
-
-    def finish(self) -> None:
-        """The best weights; ATen made comparable with the best of many configs; how sure to be
-        of all that; and what can be told of it at a glance."""
-        self.network.load_state_dict(self.best_state)
-        ratio = predict_log_ratio(self.network, self.ranked, self.checks)
-        self.network.aten.shift.add_(best_shift(self.ranked, ratio))
-        table = self.parts.validation
-        fit_doubt(self.network, table, predict_log_ratio(self.network, table), self.options.seed)
-        if isinstance(self.network, DeepMatmulTimingModel):
-            fit_glance(self.network, self.batches, self.options.seed)
 
     def _copy(self) -> dict[str, Any]:
         return {name: value.detach().clone() for name, value in self.network.state_dict().items()}
