@@ -35,6 +35,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from torch_diode.candidates.exhaustive import TMA_TEMPLATES
 from torch_diode.candidates.offers import arch_number
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.campaign import Campaign, Group, GroupReport, Task
@@ -333,24 +334,30 @@ def contenders(dataset: Dataset, hardware: Hardware) -> list[Task]:
     return tasks
 
 
-def one_step(dataset: Dataset) -> list[Task]:
-    """Each problem with those of its timed candidates whose blocks are as long as K, and that may
-    be among the fastest; and ATen."""
-    codes, names = dataset.codes("template")
-    ids, groups = dataset.problems.ids, dataset.problems
+def one_step(dataset: Dataset, hardware: Hardware) -> list[Task]:
+    """Each problem with those of its candidates that run without a loop over K and may be among the
+    fastest: one of the same blocks was timed near the best; and ATen."""
     times = np.nan_to_num(dataset.values("time_us"), nan=np.inf)
+    ids, groups = dataset.problems.ids, dataset.problems
     best = np.full(len(groups), np.inf)
     np.minimum.at(best, ids, times)
-    wanted = (dataset.values("block_k") >= dataset.values("K")) & (times <= ONE_STEP * best[ids])
-    some = np.bincount(ids, wanted, len(groups)) > 0
-    wanted |= some[ids] & (codes == names.index(ATEN))
+    near = (dataset.values("block_k") >= dataset.values("K")) & (times <= ONE_STEP * best[ids])
     tasks: list[Task] = []
-    for number in np.flatnonzero(some).tolist():
-        own = np.flatnonzero(wanted & (ids == number))
-        fields = {n: dataset.values(n)[own].astype(np.int32) for n in NUMBER_FIELDS}
-        candidates = Candidates(tuple(names), codes[own].astype(np.int32), fields)
-        tasks.append((dataset.problem(int(groups.first[number])), candidates))
+    for number in np.unique(ids[near]).tolist():
+        problem = dataset.problem(int(groups.first[number]))
+        timed = {_without_stages(t.candidate) for t in dataset.take(near & (ids == number))}
+        space = candidate_space(problem, hardware)
+        wanted = [c.template == ATEN or _without_stages(c) in timed for c in space]
+        if sum(wanted) > 1:
+            tasks.append((problem, space.take(np.array(wanted))))
     return tasks
+
+
+def _without_stages(candidate: Candidate) -> Candidate:
+    """The same for all that are the same kernel where nothing loops; TMA's kernels do loop."""
+    if candidate.config is None or candidate.template in TMA_TEMPLATES:
+        return candidate
+    return replace(candidate, config=replace(candidate.config, num_stages=1))
 
 
 def run_again(given: argparse.Namespace, start: float) -> None:
@@ -358,9 +365,9 @@ def run_again(given: argparse.Namespace, start: float) -> None:
     hardware = known(given.hardware)
     library = KernelLibrary(template_source, hardware.units)
     dataset = read_dataset(given.dataset)
-    chosen = contenders(dataset, hardware) if given.what == "recheck" else one_step(dataset)
+    choose = contenders if given.what == "recheck" else one_step
     kinds: dict[str, list[Task]] = {}
-    for problem, candidates in chosen:
+    for problem, candidates in choose(dataset, hardware):
         kinds.setdefault(kind_name(kind_of(problem)), []).append((problem, candidates))
     groups = [Group.of(n, tasks, library) for n, tasks in kinds.items()]
     run_campaign(groups, given, start, BAND if given.refine else None)

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,26 @@ class TestSpec:
         with pytest.raises(KernelInfeasibleError):
             library.spec_for(problem, Candidate(template, RENDERED))
 
+    @pytest.mark.parametrize(
+        ("template", "op", "k", "same"),
+        [
+            (MM, "mm", 32, True),
+            (MM, "addmm", 24, True),
+            (BMM, "bmm", 32, True),
+            (MM, "mm", 40, False),
+            (PERSISTENT_TMA, "mm", 32, False),
+        ],
+    )
+    def test_stages_make_another_kernel_only_where_something_loops(
+        self, library: KernelLibrary, template: str, op: str, k: int, same: bool
+    ) -> None:
+        problem = MMShape(op, 512, 512, k, transpose_b=True)
+        configs = [replace(RENDERED, num_stages=stages) for stages in (2, 5)]
+        specs = [library.spec_for(problem, Candidate(template, config)) for config in configs]
+        assert (specs[0] == specs[1]) == same
+        static = {_static_ptx(template, problem, replace(specs[0], config=c)) for c in configs}
+        assert (len(static) == 1) == same
+
     def test_a_vendor_kernel_has_no_spec(self, library: KernelLibrary) -> None:
         with pytest.raises(InvalidValueError, match="aten"):
             library.spec_for(MMShape("mm", 64, 64, 64), Candidate("aten"))
@@ -243,8 +264,8 @@ class TestCompile:
     @pytest.mark.parametrize(
         "config",
         [
-            TritonGEMMConfig(32, 32, 64, num_stages=2, num_warps=4),
-            TritonGEMMConfig(32, 64, 64, num_stages=2, num_warps=2),
+            TritonGEMMConfig(32, 32, 64, num_stages=1, num_warps=4),
+            TritonGEMMConfig(32, 64, 64, num_stages=1, num_warps=2),
         ],
     )
     def test_what_spills_in_one_step_is_not_in_the_space(
@@ -356,6 +377,10 @@ def _static_kernel(template: str, problem: MMShape, spec: KernelSpec) -> Any:
     dtype = getattr(torch, problem.dtype)
     with compiling_for(ARCH):
         return function.warmup(*[dtype] * len(function.arg_names), grid=(1,), **spec.options)
+
+
+def _static_ptx(template: str, problem: MMShape, spec: KernelSpec) -> str:
+    return re.sub(r"//.*", "", _static_kernel(template, problem, spec).asm["ptx"])
 
 
 def _instructions(compiled: Any) -> Counter[str]:

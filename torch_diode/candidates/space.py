@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
-from torch_diode.candidates.exhaustive import BLOCKS, exhaustive_configs
+from torch_diode.candidates.exhaustive import BLOCKS, TMA_TEMPLATES, exhaustive_configs
 from torch_diode.candidates.offers import can_offer, k_splits, offered_templates
 from torch_diode.candidates.resources import (
     fits,
@@ -82,7 +83,8 @@ def _capped(
     one_step: bool,
     vendor: bool,
 ) -> Candidates:
-    """`one_step`: K fits the largest block."""
+    """`one_step`: K fits the largest block, whose kernel then has no loop along K and no use for
+    stages; but TMA's, which loops over tiles."""
     parts = [_VENDOR] if vendor else []
     for template in triton:
         configs = _feasible(template, kind, hardware)
@@ -90,10 +92,23 @@ def _capped(
         for name, cap in zip(("block_m", "block_n", "block_k"), caps, strict=True):
             mask &= configs.fields[name] <= cap
         if one_step:
-            shorter = configs.fields["block_k"] < caps[2]
-            mask &= shorter | keeps_registers_in_one_step(configs, kind)
+            looping = configs.fields["block_k"] < caps[2]
+            mask &= looping | keeps_registers_in_one_step(configs, kind)
+            if template not in TMA_TEMPLATES:
+                mask &= looping | _fewest_stages(configs)
         parts.append(configs.take(mask))
     return _read_only(Candidates.concat(parts))
+
+
+def _fewest_stages(configs: Candidates) -> npt.NDArray[np.bool_]:
+    """One of those that differ in nothing but stages: without a loop they are the same kernel."""
+    names = [name for name in configs.fields if name != "num_stages"]
+    others = np.stack([configs.fields[name] for name in names], axis=1)
+    by_stages = np.argsort(configs.fields["num_stages"], kind="stable")
+    _, first = np.unique(others[by_stages], axis=0, return_index=True)
+    chosen = np.zeros(len(configs), bool)
+    chosen[by_stages[first]] = True
+    return chosen
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,7 @@ import functools
 import hashlib
 import linecache
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -138,8 +138,9 @@ def specialise(
     Only what changes the compiled code is kept, so that few kernels serve many problems: M's
     alignment matters where A is read along M, K's where an operand is read along K (with a size
     of one, anything may be read along anything), and a hint only where that operand is read
-    along the hinted dimension and its size is odd, since elsewhere the alignment says as much
-    (the tests compare the compiled code).
+    along the hinted dimension and its size is odd, since elsewhere the alignment says as much.
+    Stages are those of a loop; where there is none, one is as good as five. (The tests compare the
+    compiled code.)
     """
     persistent = source.key.template == PERSISTENT_TMA
     itemsize = DTYPE_BYTES[problem.dtype]
@@ -152,6 +153,8 @@ def specialise(
         k = 1
     may_hint = (problem.transpose_a and m == 1, not problem.transpose_b and n == 1)
     hints = source.hints_for(problem, config) if any(may_hint) else (False, False)
+    if source.key.one_step and not persistent:
+        config = replace(config, num_stages=1)
     return KernelSpec(
         source=source.key,
         config=config,

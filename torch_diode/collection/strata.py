@@ -28,8 +28,8 @@ class Stratum:
     """Problems of one kind: op, dtype, layout, bias, and how their sizes divide.
 
     `most_m` keeps to few rows, as in decoding; `deep` to a K so long that splitting it comes into
-    question; `even` to a K that every block divides; `multiples` are those N and K are rounded
-    to otherwise, one of them for each problem.
+    question; `short` to a K that may fit a block, as in attention; `even` to a K that every block
+    divides; `multiples` are those N and K are rounded to otherwise, one of them for each problem.
     """
 
     op: str
@@ -40,6 +40,7 @@ class Stratum:
     tf32: bool = False
     most_m: int = 0
     deep: bool = False
+    short: bool = False
     even: bool = False
     multiples: tuple[int, ...] = (64, 64, 32, 16, 8)
 
@@ -52,7 +53,7 @@ class Stratum:
     def name(self) -> str:
         """Short, for progress lines."""
         extra = (self.bias and f" {self.bias}") + (f" M<={self.most_m}" if self.most_m else "")
-        extra += " deep" if self.deep else ""
+        extra += " deep" if self.deep else " short" if self.short else ""
         aligned = "aligned" if self.aligned else "odd"
         return f"{self.op} {self.precision} {self.layout} {aligned}{extra}"
 
@@ -101,6 +102,8 @@ class Stratum:
         if self.deep:
             m, n = (round(2 ** source.uniform(0, 9)) for _ in range(2))
             k = DECOMPOSE_K_THRESHOLD * max(m, n) * source.randint(1, 16)
+        if self.short:
+            k = source.choice((32, 64, 64, 128, 128, 256, round(2 ** source.uniform(3, 8))))
         if self.aligned:
             step = source.choice(self.multiples)
             n, k = max(n // step, 1) * step, max(k // step, 1) * step
@@ -167,7 +170,19 @@ def training_strata() -> list[Stratum]:
         ]
     )
     rounds = max(map(len, plan))
-    return [kinds[i] for i in range(rounds) for kinds in plan if i < len(kinds)]
+    first = [kinds[i] for i in range(rounds) for kinds in plan if i < len(kinds)]
+    return [*first, *short_strata()]
+
+
+def short_strata() -> list[Stratum]:
+    """Kinds of problem whose K often fits a block."""
+    kinds = "bmm nt", "bmm nn", "baddbmm nt", "mm nt", "addmm nt", "mm nn"
+    precisions = (("bfloat16", False), ("float16", False), ("float32", True), ("float32", False))
+    return [
+        Stratum(op, dtype, layout, tf32=tf32, short=True, multiples=(64, 32, 16, 8))
+        for op, layout in map(str.split, kinds)
+        for dtype, tf32 in precisions
+    ]
 
 
 def validation_strata() -> list[tuple[Stratum, int]]:

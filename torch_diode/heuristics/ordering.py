@@ -29,11 +29,11 @@ def rank_by_time(
     # Not the stable sort, which is slower: what ties is put in order below.
     order = np.argsort(times)
     ordered = times[order]
-    # What is not a number comes last.
-    if len(ordered) and np.isnan(ordered[-1]):
+    # What is not a number comes last, and is no number's equal, not even its own.
+    if len(ordered) and ordered[-1] != ordered[-1]:
         raise InvalidValueError(f"{source}: got a predicted time that is not a number")
     same = ordered[1:] == ordered[:-1]
-    if same.any():
+    if np.count_nonzero(same):
         tied = np.zeros(len(order), bool)
         tied[1:] |= same
         tied[:-1] |= same

@@ -182,12 +182,12 @@ class Decider:
         self, ranking: Ranking, candidates: Candidates, hardware: Hardware
     ) -> tuple[Ranking, str]:
         """The ranking with what follows the matmul counted in, and that in words."""
+        if not self.settings.epilogues:
+            return ranking, ""
         from torch._inductor.virtualized import V
 
         from torch_diode.integration.epilogue import epilogue_of, with_extra
 
-        if not self.settings.epilogues:
-            return ranking, ""
         # A graph nobody has seen before must not cost the decision: without it, it stands.
         found = self.guard.run(lambda: epilogue_of(V.graph))
         if found is None:

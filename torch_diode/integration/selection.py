@@ -52,15 +52,15 @@ def alone(ranking: Ranking, candidates: Candidates) -> npt.NDArray[np.int64]:
     """The order in which to try candidates where one is to run without a benchmark: the ranking's,
     but ATen first where the best is too likely to be slower than it."""
     order = ranking.order
-    vendor = np.flatnonzero(candidates.is_template(ATEN)[order])
-    if ranking.sigma is None or not len(vendor) or vendor[0] == 0:
+    place = int(candidates.is_template(ATEN)[order].argmax())
+    if ranking.sigma is None or place == 0:  # ATen is first, or not among them
         return order
-    best, aten = int(order[0]), int(order[vendor[0]])
+    best, aten = int(order[0]), int(order[place])
     gain = float(np.log(ranking.predicted_us[aten] / ranking.predicted_us[best]))
     chance = chance_slower(gain, float(ranking.sigma[best]), float(ranking.sigma[aten]))
     if chance < CHANCE_SLOWER or not np.isfinite(chance):
         return order
-    return np.concatenate([[aten], np.delete(order, vendor[0])])
+    return np.concatenate([[aten], np.delete(order, place)])
 
 
 def _as_benchmarked(ranking: Ranking, candidates: Candidates) -> npt.NDArray[np.int64]:

@@ -8,6 +8,8 @@ no choice, and the estimates are of what is left. No random numbers: the same in
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -20,7 +22,7 @@ _LEAST_SIGMA = 1e-4
 
 def chance_below(z: Reals) -> Reals:
     """The standard normal distribution, to four digits, in arrays and without scipy."""
-    z = np.clip(z, -6.0, 6.0)
+    z = np.minimum(np.maximum(z, -6.0), 6.0)
     return np.asarray(1 / (1 + np.exp(-1.5976 * z - 0.07056 * z * z * z)))
 
 
@@ -40,5 +42,5 @@ def expected_regrets(log_times: Reals, sigma: Reals) -> Reals:
 
 def chance_slower(log_gain: float, sigma: float, other_sigma: float) -> float:
     """How likely a candidate predicted to be `log_gain` faster than another is in truth slower."""
-    doubt = max(float(np.hypot(sigma, other_sigma)), _LEAST_SIGMA)
+    doubt = max(math.hypot(sigma, other_sigma), _LEAST_SIGMA)
     return float(chance_below(np.array(-log_gain / doubt)))

@@ -4,7 +4,8 @@ There is one extractor, for training and for the compile alike. It works in thre
 each is computed no more often than it changes: what depends on the problem alone, what depends on
 the candidates and the kind of problem (cached where a model is asked), and what depends on both;
 `vendor_features` has what only the models of the vendor library look at. Everything is float32 and
-vectorised.
+vectorised; of one problem alone, what needs no array is computed in plain numbers, by the same
+formulas.
 
 Change anything that changes a number here, and raise `FEATURES_VERSION`: a model trained on other
 features is refused when it is loaded.
@@ -12,15 +13,15 @@ features is refused when it is loaded.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from torch_diode.candidates.resources import resources_of, uses_matrix_unit_on_shared
-from torch_diode.model.problem_arrays import PRECISIONS, Floats, ProblemArrays
+from torch_diode.model.problem_arrays import PRECISIONS, Floats, Problems, Values, precision_of
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import BIASES, DTYPE_BYTES, OPS, MMShape
@@ -40,10 +41,8 @@ _RESERVED_SHARED = 1024
 _LONGEST_US = 1e9
 _MOST_RESIDENT = 16
 _DIVISORS = (8, 16, 64, 128)
-_OP_NUMBERS = np.arange(len(OPS))[:, None]
-_PRECISION_NUMBERS = np.arange(len(PRECISIONS))[:, None]
-_BIAS_NUMBERS = np.arange(1, len(BIASES))[:, None]
-_DIVISOR_COLUMN = np.array(_DIVISORS)[:, None]
+_LARGEST_LOW_BIT = 256
+_ALIGNED_BYTES = 16
 
 PROBLEM_NAMES = (
     *(f"log2_{size}" for size in ("B", "M", "N", "K", "flops", "bytes", "intensity", "outputs")),
@@ -103,92 +102,111 @@ JOINT_NAMES = (
 FEATURE_NAMES = (*PROBLEM_NAMES, *CONFIG_NAMES, *JOINT_NAMES)
 
 
+class Chip(NamedTuple):
+    """What the features need to know of a hardware."""
+
+    units: float
+    bytes_a_us: float
+    """From and to its memory."""
+    unit_rates: Floats
+    """Operations a microsecond that one unit can do, by precision."""
+
+
 class Bounds(NamedTuple):
     """What no kernel can be faster than, and what it follows from; one value a problem."""
 
-    rate: Floats
+    rate: Values
     """Operations a microsecond that one unit can do, in the problem's precision."""
-    outputs: Floats
-    flops: Floats
-    moved: Floats
+    outputs: Values
+    flops: Values
+    moved: Values
     """Bytes, if each is read or written once."""
-    compute_us: Floats
-    memory_us: Floats
-    roofline_us: Floats
+    compute_us: Values
+    memory_us: Values
+    roofline_us: Values
 
 
 @dataclass(frozen=True, eq=False)
 class ConfigArrays:
-    """Candidates as the joint features need them; ones where a candidate has no config."""
+    """Candidates as the joint features need them; as if all blocks were one where a candidate has
+    no config."""
 
     blocks: Floats
     """Rows for M, N and K."""
-    volume: Floats
-    """The product of the three."""
-    loaded: Floats
-    """Elements of A and B that one step along K reads."""
+    step_us: Floats
+    """What one step along K of one tile takes: rows for its unit's arithmetic and for the L2."""
+    latency_us: Floats
+    """The same for the wait between steps, shared among the stages."""
     stages: Floats
-    warps: Floats
     group_m: Floats
+    """Never more than run at once."""
     resident: Floats
-    persistent: npt.NDArray[np.bool_]
+    at_once: Floats
+    """Tiles that the whole chip works on at a time."""
+    log_kept_busy: Floats
+    """log2 of what one resident tile brings: rows for its warps and for its bytes in flight."""
     features: Floats
     """The block of `CONFIG_NAMES`; all zero where a candidate has no config."""
 
     def __len__(self) -> int:
-        return len(self.volume)
+        return len(self.stages)
 
 
-def roofline_us(problems: ProblemArrays, hardware: Hardware) -> Floats:
+def roofline_us(problems: Problems, hardware: Hardware) -> Values:
     """The least a problem can take: a launch, and its arithmetic or its traffic."""
     return bounds(problems, hardware).roofline_us
 
 
-def bounds(problems: ProblemArrays, hardware: Hardware) -> Bounds:
-    """The problems' limits on this hardware, worked out once for each `ProblemArrays`."""
+def bounds(problems: Problems, hardware: Hardware) -> Bounds:
+    """The problems' limits on this hardware, worked out once."""
     found: Bounds | None = problems.known.get(hardware)
     if found is None:
         found = problems.known[hardware] = _bounds(problems, hardware)
     return found
 
 
-def _bounds(p: ProblemArrays, hardware: Hardware) -> Bounds:
-    rate = np.asarray(_unit_rates(hardware)[p.precision])
+def _bounds(p: Problems, hardware: Hardware) -> Bounds:
+    units, bytes_a_us, rates = chip(hardware)
+    rate = p.xp.take(rates, p.precision)
     outputs = p.B * p.M * p.N
     flops = 2 * outputs * p.K
     moved = _bytes_moved(p)
-    compute = flops / (rate * np.float32(max(hardware.units, 1)))
-    memory = moved / np.float32(max(hardware.memory_gbps, 1) * 1e3)
-    roofline = np.asarray(np.maximum(compute, memory) + np.float32(LAUNCH_US))
+    compute, memory = flops / (rate * units), moved / bytes_a_us
+    roofline = p.xp.maximum(compute, memory) + LAUNCH_US
     return Bounds(rate, outputs, flops, moved, compute, memory, roofline)
 
 
-def problem_features(problems: ProblemArrays, hardware: Hardware) -> Floats:
+def problem_features(problems: Problems, hardware: Hardware) -> Floats:
     """The block of `PROBLEM_NAMES`, one row a problem."""
-    p = problems
+    p, xp = problems, problems.xp
     b = bounds(p, hardware)
-    low = p.low_bits.T
-    a_turned, b_turned = p.transpose_a > 0, p.transpose_b > 0
-    out = np.empty((len(PROBLEM_NAMES), len(p)), np.float32)  # a feature's values side by side
-    out[:4] = p.sizes
-    out[4], out[5], out[6] = b.flops, b.moved, b.flops / b.moved
-    out[7] = b.outputs
-    np.log2(out[:8], out=out[:8])
-    out[8], out[9] = b.roofline_us, b.compute_us / b.memory_us
-    np.log(out[8:10], out=out[8:10])
-    out[10:14] = p.op == _OP_NUMBERS
-    out[14:18] = p.precision == _PRECISION_NUMBERS
-    out[18], out[19] = p.transpose_a, p.transpose_b
-    out[20:22] = p.bias == _BIAS_NUMBERS
-    out[22:34].reshape(3, 4, -1)[:] = low[:, None] >= _DIVISOR_COLUMN
-    out[34:37] = np.log2(np.minimum(low, 256)) / 8
-    out[37] = np.where(a_turned, low[0], low[2]) * p.item >= 16
-    out[38] = np.where(b_turned, low[2], low[1]) * p.item >= 16
-    out[39] = low[1] * p.out_item >= 16
-    out[40] = np.where(a_turned, p.M, p.K) * p.item
-    out[41] = np.where(b_turned, p.K, p.N) * p.item
-    np.log2(out[40:], out=out[40:])
-    return np.ascontiguousarray(out.T)
+    low = low_m, low_n, low_k = p.low
+    columns = [
+        *map(xp.log2, (p.B, p.M, p.N, p.K, b.flops, b.moved, b.flops / b.moved, b.outputs)),
+        *map(xp.log, (b.roofline_us, b.compute_us / b.memory_us)),
+        *(p.op == number for number in range(len(OPS))),
+        *(p.precision == number for number in range(len(PRECISIONS))),
+        *(p.transpose_a, p.transpose_b),
+        *(p.bias == number for number in range(1, len(BIASES))),
+        *(size >= divisor for size in low for divisor in _DIVISORS),
+        *(xp.log2(xp.minimum(size, _LARGEST_LOW_BIT)) / 8 for size in low),
+        either(p.transpose_a, low_m, low_k) * p.item >= _ALIGNED_BYTES,
+        either(p.transpose_b, low_k, low_n) * p.item >= _ALIGNED_BYTES,
+        low_n * p.out_item >= _ALIGNED_BYTES,
+        xp.log2(either(p.transpose_a, p.M, p.K) * p.item),
+        xp.log2(either(p.transpose_b, p.K, p.N) * p.item),
+    ]
+    return by_problem(columns)
+
+
+def by_problem(rows: Sequence[Values]) -> Floats:
+    """Rows with one value a problem, or numbers of one problem, turned round."""
+    return np.ascontiguousarray(np.array(rows, np.float32).reshape(len(rows), -1).T)
+
+
+def either(turned: Values, then: Values, otherwise: Values) -> Values:
+    """`then` where `turned` is 1, `otherwise` where it is 0."""
+    return turned * then + (1 - turned) * otherwise
 
 
 def config_arrays(candidates: Candidates, kind: MMShape, hardware: Hardware) -> ConfigArrays:
@@ -229,21 +247,23 @@ def config_arrays(candidates: Candidates, kind: MMShape, hardware: Hardware) -> 
     features = np.stack(columns, axis=1, dtype=np.float32, casting="unsafe")
     features[f["block_m"] == 0] = 0
     stages = np.maximum(f["num_stages"], 1).astype(np.float32)
+    units, bytes_a_us, rates = chip(hardware)
+    step_us = block_m * block_n * block_k * (2 / rates[precision_of(kind)])
     return ConfigArrays(
         blocks=np.stack([block_m, block_n, block_k]),
-        volume=block_m * block_n * block_k,
-        loaded=(block_m + block_n) * block_k,
+        step_us=np.stack([step_us, loaded / (bytes_a_us * _L2_OVER_MEMORY)]),
+        latency_us=_LATENCY_US / stages,
         stages=stages,
-        warps=warps,
-        group_m=group,
+        group_m=np.minimum(group, units * resident),
         resident=resident,
-        persistent=persistent,
+        at_once=units * resident,
+        log_kept_busy=np.log2([warps, stages * loaded]),
         features=features,
     )
 
 
 def joint_features(
-    problems: ProblemArrays, configs: ConfigArrays, hardware: Hardware, out: Floats | None = None
+    problems: Problems, configs: ConfigArrays, hardware: Hardware, out: Floats | None = None
 ) -> Floats:
     """The block of `JOINT_NAMES`: one row a config, of one problem or of as many problems.
 
@@ -251,77 +271,82 @@ def joint_features(
     computed several at a time, since numpy takes longer to start on an array than to go over it.
     """
     p, c = problems, configs
-    b = bounds(p, hardware)
-    units = np.float32(max(hardware.units, 1))
-    bandwidth = np.float32(max(hardware.memory_gbps, 1) * 1e3)
+    units, bytes_a_us, _ = chip(hardware)
     if out is None:
         out = np.empty((len(JOINT_NAMES), len(c)), np.float32)
-    sizes = p.sizes[1:]
-    counts = np.ceil(sizes / c.blocks)  # tiles along M and N, steps along K
-    np.divide(sizes, counts * c.blocks, out=out[8:11])
-    steps = counts[2]
-    tiles = p.B * counts[0] * counts[1]
-    each = np.ceil(tiles / units)
+    exact = p.sizes[1:] / c.blocks
+    counts = np.ceil(exact)  # tiles along M and N, steps along K
+    np.divide(exact, counts, out=out[8:11])
+    grid, steps = counts[0] * counts[1], counts[2]
+    shared = np.empty((2, len(c)), np.float32)
+    each, tiles = shared  # a unit's tiles, and all
+    np.multiply(grid, p.B, out=tiles)
+    share = tiles / units
+    np.ceil(share, out=each)
     together = np.minimum(c.resident, each)
-    at_once = units * c.resident
-    loads = c.loaded * p.item
 
     times = out[15:19]
-    np.multiply(each * steps * c.volume, 2 / b.rate, out=times[0])
-    np.divide(tiles * steps * loads, bandwidth * np.float32(_L2_OVER_MEMORY), out=times[1])
-    times[2] = _memory_us(p, c, counts, at_once, bandwidth)
-    rounds = np.ceil(each / together)
-    np.divide(rounds * steps * np.float32(_LATENCY_US), c.stages, out=times[3])
-    np.add(_soft_maximum(times), np.float32(LAUNCH_US), out=out[19])
-    out[15:] += np.float32(0.1)
-    out[15:] /= b.roofline_us
+    np.multiply(shared * steps, c.step_us, out=times[:2])
+    _memory_us(p, c, counts, grid, bytes_a_us, out=times[2])
+    np.multiply(np.ceil(each / together) * steps, c.latency_us, out=times[3])
+    np.add(_soft_maximum(times), LAUNCH_US, out=out[19])
+    out[15:] += 0.1
+    out[15:] /= bounds(p, hardware).roofline_us
     np.log(out[15:], out=out[15:])
 
-    out[:2], out[2], out[3], out[4] = counts[:2], tiles, steps, each
-    np.log2(out[:5], out=out[:5])
-    np.divide(tiles, units * each, out=out[5])
-    waves = tiles / at_once
+    np.log2(counts[:2], out=out[:2])
+    np.log2(tiles, out=out[2])
+    np.log2(steps, out=out[3])
+    np.log2(each, out=out[4])
+    np.divide(share, each, out=out[5])
+    waves = tiles / c.at_once
     np.log2(waves, out=out[6])
     np.divide(waves, np.ceil(waves), out=out[7])
-    out[11] = p.low_bits[:, 2].astype(np.float32) >= c.blocks[2]
-    np.multiply(together, c.warps, out=out[12])
-    np.multiply(together * c.stages, loads, out=out[13])
-    np.log2(out[12:14], out=out[12:14])
-    np.minimum(steps / c.stages, np.float32(8), out=out[14])
+    out[11] = c.blocks[2] <= p.low[2]
+    np.add(np.log2(together), c.log_kept_busy, out=out[12:14])
+    np.minimum(steps / c.stages, 8, out=out[14])
     return out.T
 
 
 def _memory_us(
-    p: ProblemArrays, c: ConfigArrays, counts: Floats, at_once: Floats, bandwidth: np.float32
-) -> Floats:
+    p: Problems, c: ConfigArrays, counts: Floats, grid: Floats, bytes_a_us: float, out: Floats
+) -> None:
     """Traffic if each wave reads what its tiles need once: `group_m` rows of tiles at a time."""
-    tiles_m, tiles_n, _ = counts
-    rows = np.minimum(np.minimum(c.group_m, tiles_m), at_once)
-    columns = np.minimum(np.ceil(at_once / rows), tiles_n)
-    waves = np.maximum(tiles_m * tiles_n / (rows * columns), np.float32(1))
-    read = waves * (rows * c.blocks[0] + columns * c.blocks[1]) * p.K * p.item
-    return np.asarray(p.B * (read + p.M * p.N * p.out_item) / bandwidth)
+    wave = np.empty_like(counts[:2])
+    rows, columns = wave
+    np.minimum(c.group_m, counts[0], out=rows)
+    np.minimum(np.ceil(c.at_once / rows), counts[1], out=columns)
+    waves = np.maximum(grid / (rows * columns), 1)
+    wave *= c.blocks[:2]
+    np.multiply(waves, rows + columns, out=out)
+    each = p.B / bytes_a_us
+    out *= p.K * p.item * each
+    out += p.M * p.N * p.out_item * each
 
 
 def _soft_maximum(times: Floats) -> Floats:
     """A little above the longest; capped, since the fourth power soon leaves float32."""
-    powers = np.minimum(times, np.float32(_LONGEST_US))
+    powers = np.minimum(times, _LONGEST_US)
     np.square(powers, out=powers)
     np.square(powers, out=powers)
-    total = powers[0]
-    for power in powers[1:]:
-        total += power
+    total = np.add.reduce(powers)
     np.sqrt(total, out=total)
     return np.asarray(np.sqrt(total, out=total))
 
 
-def _bytes_moved(p: ProblemArrays) -> Floats:
+def _bytes_moved(p: Problems) -> Values:
     inputs = (p.M * p.K + p.K * p.N) * p.item
-    bias = np.where(p.bias == 1, p.N, np.where(p.bias == 2, p.M * p.N, np.float32(0)))
-    return np.asarray(p.B * (inputs + (p.M * p.N + bias) * p.out_item))
+    bias = (p.bias == 1) * p.N + (p.bias == 2) * (p.M * p.N)
+    return p.B * (inputs + (p.M * p.N + bias) * p.out_item)
 
 
 @lru_cache(maxsize=16)
-def _unit_rates(hardware: Hardware) -> Floats:
+def chip(hardware: Hardware) -> Chip:
+    """The hardware's rates, 1 for what is not known."""
+    units = max(hardware.units, 1)
     rates = [hardware.peak_tflops(name) or 1.0 for name in (*PRECISIONS, "")]
-    return np.asarray(np.array(rates, np.float32) * 1e6 / max(hardware.units, 1), np.float32)
+    return Chip(
+        units=float(units),
+        bytes_a_us=max(hardware.memory_gbps, 1) * 1e3,
+        unit_rates=np.asarray(np.array(rates, np.float32) * 1e6 / units, np.float32),
+    )

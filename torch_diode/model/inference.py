@@ -28,7 +28,7 @@ from torch_diode.model.features import (
 )
 from torch_diode.model.layers import Folded, candidate_layers
 from torch_diode.model.one_thread import one_thread
-from torch_diode.model.problem_arrays import Floats, ProblemArrays
+from torch_diode.model.problem_arrays import Floats, OneProblem, ProblemArrays
 from torch_diode.model.vendor_features import (
     SPLIT_NAMES,
     VENDOR_NAMES,
@@ -110,11 +110,10 @@ class NumpyNetwork:
     def _predict(
         self, problem: MMShape, candidates: Candidates, hardware: Hardware
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        arrays = ProblemArrays.of(problem)
+        arrays = OneProblem(problem)
         features = problem_features(arrays, hardware)
         kept = self._of_candidates(candidates, problem, hardware)
-        rows = self._workspace(len(candidates))
-        rows[1 : 1 + _CONFIG] = kept.features
+        rows = self._workspace(kept)
         joint = rows[1 + _CONFIG : 1 + _WIDTH]
         joint_features(arrays, kept.configs, hardware, out=joint)
         np.maximum(joint, self._joint_low, out=joint)
@@ -122,17 +121,18 @@ class NumpyNetwork:
         log_ratio = self._layers(features[0], rows)
         aten, apart = self._aten(features[0], vendor_features(arrays, hardware))
         doubt = self._doubt(features[0], apart[0])
-        sigma = np.full(len(candidates), doubt[0], np.float64)
+        sigma = np.empty(len(candidates))
+        sigma.fill(doubt[0])
         log_ratio[kept.vendor], sigma[kept.vendor] = aten[0], doubt[1]
         if len(kept.split):
-            calls = split_features(arrays, kept.splits, hardware)
+            calls = split_features(ProblemArrays.of(problem), kept.splits, hardware)
             log_ratio[kept.split], _ = self._split(features[0], calls)
             sigma[kept.split] = doubt[2]
         np.maximum(log_ratio, -_MOST_LOG_RATIO, out=log_ratio)
         np.minimum(log_ratio, _MOST_LOG_RATIO, out=log_ratio)
         times = log_ratio.astype(np.float64)
         np.exp(times, out=times)
-        times *= float(roofline_us(arrays, hardware)[0])
+        times *= float(roofline_us(arrays, hardware))
         if len(kept.unseen):
             _put_last(times, kept.unseen)
         return times, sigma
@@ -162,20 +162,23 @@ class NumpyNetwork:
             return np.zeros(0, np.intp)
         return np.flatnonzero(candidates.is_template(DECOMPOSE_K))
 
-    def _workspace(self, count: int) -> Floats:
-        """Rows for the constant one, the features and the hidden units, a column a candidate.
+    def _workspace(self, kept: _Kept) -> Floats:
+        """Rows for the constant one, the features and the hidden units, a column a candidate; the
+        candidates' own features are in place.
 
         A thread keeps its own: fresh memory of this size costs as much as a layer.
         """
-        height = 1 + _WIDTH + self._layers.rows
+        height, count = 1 + _WIDTH + self._layers.rows, kept.features.shape[1]
         size = height * count
-        held: Floats | None = getattr(self._space, "floats", None)
+        held, of = getattr(self._space, "held", (None, None))
         if held is None or len(held) < size:
-            held = np.empty(size, np.float32)
-            if count <= _MOST_KEPT:
-                self._space.floats = held
+            held, of = np.empty(size, np.float32), None
         rows = held[:size].reshape(height, count)
-        rows[0] = 1
+        if of is not kept:
+            rows[0] = 1
+            rows[1 : 1 + _CONFIG] = kept.features
+            if count <= _MOST_KEPT:
+                self._space.held = held, kept
         return rows
 
 

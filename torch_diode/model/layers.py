@@ -1,8 +1,8 @@
 """A network's layers in numpy, with all that is linear multiplied out beforehand.
 
-Candidates lie side by side: a row is a feature or a hidden unit, and row 0 is all ones, so that a
-bias is one more column of the weights. A problem's own network (its scales, shifts and output) is
-worked out first, from the problem alone; then each layer is one product over all candidates.
+The features of candidates lie side by side: a row is a feature, and row 0 is all ones, so that a
+bias is one more weight. A problem's own network (its scales, shifts and output) is worked out
+first, from the problem alone; then each layer is one product over all candidates, or a few.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ _CLIP = 6.0
 _LOOKED_AT = 192
 """Candidates that go through all layers. On the 506 validation problems the first of the whole
 ranking was always among them, and the first five on all but five."""
+_SMALL_PRODUCT = 1_000_000
+"""Multiplications up to which OpenBLAS multiplies matrices as they lie; others it copies first, and
+so takes a third longer for the sizes met here."""
 
 
 class Folded:
@@ -106,90 +109,118 @@ class DeepLayers:
         a = arrays
         self._first = Folded(a, "problem_norm", a["encoder.0.weight"], a["encoder.0.bias"])
         self._second = a["encoder.1.weight"], a["encoder.1.bias"]
-        count = sum(name.startswith("second.") for name in a) // 2
-        setters = [f"setters.{number}" for number in range(count + 1)]
-        names = [*setters, "problem_out", "glance_out"]
-        self._settings = (
-            np.concatenate([a[f"{name}.weight"] for name in names]),
-            np.concatenate([a[f"{name}.bias"] for name in names]),
-        )
         enter = Folded(a, "config_norm", a["config_in.weight"])
-        self._enter = _with_bias(enter.bias, enter.weight)
         units = self._units = len(enter.weight)
+        layers = [_with_bias(enter.bias, enter.weight)]
         passed = np.zeros(units, np.float32)
-        self._blocks = []
         outward = [np.eye(units, dtype=np.float32)]
+        count = sum(name.startswith("second.") for name in a) // 2
         for number in range(count):
             inward = a[f"first.{number}.weight"]
-            self._blocks.append(_with_bias(inward @ passed, inward @ np.hstack(outward)))
+            layers.append(_with_bias(inward @ passed, inward @ np.hstack(outward)))
             outward.append(a[f"second.{number}.weight"])
             passed = passed + a[f"second.{number}.bias"]
-        self._out = a["out.weight"][0], a["out.bias"][0]
         self._outward = np.ascontiguousarray(_with_bias(passed, np.hstack(outward)).T)
-        self.rows = 1 + units * (count + 1)
+        self._layers = [np.ascontiguousarray(layer.T) for layer in layers]
+        self._width = len(self._layers[0])
+        self._settings = _settings(a, units, len(layers))
+        self._at_once = max(_SMALL_PRODUCT // (self._width * units), _LOOKED_AT)
+        # numpy compares two arrays in half the time it takes for an array and a number.
+        self._zeros = np.zeros((self._at_once, units), np.float32)
+        self.rows = units
 
     def __call__(self, problem: Floats, rows: Floats) -> Floats:
         """One value a column."""
-        units, width = self._units, self._enter.shape[1]
-        settings = self._set(problem)
-        scales, ends = settings[: -2 * (units + 1)], settings[-2 * (units + 1) :].reshape(2, -1)
-        layers = (self._enter, *self._blocks)
-        weights = [
-            self._scaled(layer, *scales[2 * number * units :][: 2 * units].reshape(2, -1))
-            for number, layer in enumerate(layers)
-        ]
-        hidden = rows[width:]
-        hidden[0] = 1
-        first = hidden[1 : 1 + units]
-        np.matmul(weights[0], rows[:width], out=first)
-        np.maximum(first, 0, out=first)
-        if rows.shape[1] <= _LOOKED_AT:
-            return self._through(weights[1:], ends[0], hidden)
-        glance = ends[1, :-1] @ first
-        glance += ends[1, -1]
-        best = np.argpartition(glance, _LOOKED_AT)
-        best, next_best = best[:_LOOKED_AT], glance[best[_LOOKED_AT]]
-        looked = np.empty((len(hidden), _LOOKED_AT), np.float32)
-        np.take(hidden[: 1 + units], best, axis=1, out=looked[: 1 + units], mode="clip")
-        values = self._through(weights[1:], ends[0], looked)
+        units, width, count = self._units, self._width, rows.shape[1]
+        weights, output, glance = self._set(problem)
+        features = rows[:width]
+        first = rows[width : width + units].reshape(count, units)
+        for start in range(0, count, self._at_once):
+            end = min(start + self._at_once, count)
+            part = first[start:end]
+            np.matmul(features[:, start:end].T, weights[0], out=part)
+            np.maximum(part, self._zeros[: end - start], out=part)
+        if count <= _LOOKED_AT:
+            return self._through(weights[1:], output, first)
+        values = first @ glance[:-1]
+        best = np.argpartition(values, _LOOKED_AT)
+        best, next_best = best[:_LOOKED_AT], values[best[_LOOKED_AT]]
+        looked = self._through(weights[1:], output, first[best])
         # None that was only glanced at comes before the better half of those looked at.
-        half = np.partition(values, _LOOKED_AT // 2)[_LOOKED_AT // 2]
-        glance += max(half - next_best, 0)
-        glance[best] = values
-        return glance
+        half = np.partition(looked, _LOOKED_AT // 2)[_LOOKED_AT // 2]
+        values += max(half - next_best, glance[-1])
+        values[best] = looked
+        return values
 
-    def _through(self, weights: list[Floats], ends: Floats, hidden: Floats) -> Floats:
+    def _through(self, weights: list[Floats], output: Floats, first: Floats) -> Floats:
         """The layers after the first, and the output."""
-        units = self._units
-        for number, weight in enumerate(weights, 1):
-            end = 1 + number * units
-            x = hidden[end : end + units]
-            np.matmul(weight, hidden[:end], out=x)
-            np.maximum(x, 0, out=x)
-        weight, bias = self._out
-        outward = self._outward @ (weight + ends[:-1])
-        outward[0] += bias + ends[-1]
-        return np.asarray(outward @ hidden)
+        entered = [first]
+        for weight in weights:
+            x = _products(entered, weight)
+            np.maximum(x, self._zeros[: len(x)], out=x)
+            entered.append(x)
+        outward = self._outward @ output[:-1]
+        outward[0] += output[-1]
+        return _products(entered, outward)
 
-    @staticmethod
-    def _scaled(layer: Floats, scale: Floats, shift: Floats) -> Floats:
-        """A layer as a problem sets it."""
-        weight = layer * (1 + scale)[:, None]
-        weight[:, 0] += shift
-        return weight
-
-    def _set(self, problem: Floats) -> Floats:
-        """What the problem sets: scales and shifts of every layer, the output, the glance's."""
+    def _set(self, problem: Floats) -> tuple[list[Floats], Floats, Floats]:
+        """What the problem sets: the weights of every layer, the output's, the glance's."""
         code = np.maximum(self._first(problem), 0)
         weight, bias = self._second
         code = np.maximum(weight @ code + bias, 0)
         weight, bias = self._settings
-        return np.asarray(weight @ code + bias)
+        settings = weight @ code
+        settings += bias
+        end = self._units + 1
+        scales, shifts = settings[: -2 * end].reshape(2, len(self._layers), -1)
+        weights = [layer * scale for layer, scale in zip(self._layers, scales, strict=True)]
+        for weight, shift in zip(weights, shifts, strict=True):
+            weight[0] += shift
+        return weights, settings[-2 * end : -end], settings[-end:]
 
 
 def candidate_layers(kind: str, arrays: Arrays) -> CandidateLayers:
     """The layers of a network of this kind."""
     return DeepLayers(arrays) if kind == "deep" else BaseLayers(arrays)
+
+
+def _settings(a: Arrays, units: int, layers: int) -> tuple[Floats, Floats]:
+    """The layer that gives a problem's scales of all layers, their shifts, the output's weights
+    and the glance's: weights and bias."""
+    names = [f"setters.{number}" for number in range(layers)]
+    weights, biases = ([a[f"{name}.{what}"] for name in names] for what in ("weight", "bias"))
+    scales, shifts = slice(units), slice(units, None)
+    ends = ("problem_out", "glance_out")
+    return (
+        np.concatenate(
+            [
+                *(weight[scales] for weight in weights),
+                *(weight[shifts] for weight in weights),
+                *(a[f"{name}.weight"] for name in ends),
+            ]
+        ),
+        np.concatenate(
+            [
+                *(1 + bias[scales] for bias in biases),
+                *(bias[shifts] for bias in biases),
+                a["problem_out.bias"] + np.append(a["out.weight"][0], a["out.bias"]),
+                a["glance_out.bias"],
+            ],
+            dtype=np.float32,
+        ),
+    )
+
+
+def _products(parts: list[Floats], weight: Floats) -> Floats:
+    """All parts, side by side after a column of ones, times the weights: one product for each, see
+    `_SMALL_PRODUCT`."""
+    end = 1 + parts[0].shape[1]
+    total = parts[0] @ weight[1:end]
+    for x in parts[1:]:
+        start, end = end, end + x.shape[1]
+        total += x @ weight[start:end]
+    total += weight[0]
+    return total
 
 
 def _with_bias(bias: Floats, weight: Floats) -> Floats:

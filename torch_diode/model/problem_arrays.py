@@ -1,15 +1,17 @@
 """Problems as arrays, one array a field: what the features are computed from.
 
-A dataset gives thousands of problems, a compile gives one; both become the same arrays, and so the
-same code computes the same features for either.
+A dataset gives thousands of problems, a compile gives one; both become the same fields, and so the
+same code computes the same features for either. In a compile the fields are plain numbers, with
+functions to match, since numpy takes longer to start on an array of one than to go over a thousand.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,17 +24,33 @@ PRECISIONS = ("bfloat16", "float16", "float32", "tf32")
 
 Floats = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.int64]
+Values = Any
+"""One value a problem: an array, or a number where there is one."""
+
+
+class Numbers:
+    """What the features use of numpy, of plain numbers."""
+
+    log, log2, ceil, maximum, minimum = math.log, math.log2, math.ceil, max, min
+
+    @staticmethod
+    def take(values: Floats, place: int) -> float:
+        """One of the values."""
+        return float(values[place])
 
 
 @dataclass(frozen=True, eq=False)
 class ProblemArrays:
     """Some problems. Sizes are floats: products of them leave the range of integers."""
 
+    xp: ClassVar[Any] = np
+    """The functions that go with its fields."""
+
     B: Floats
     M: Floats
     N: Floats
     K: Floats
-    low_bits: npt.NDArray[np.int64]
+    low_bits: Floats
     """The largest power of two that divides each of M, N and K: a column for each."""
     op: Codes
     precision: Codes
@@ -48,8 +66,12 @@ class ProblemArrays:
     @cached_property
     def sizes(self) -> Floats:
         """B, M, N and K, a row for each."""
-        rows = np.concatenate((self.B, self.M, self.N, self.K))
-        return rows.reshape(4, len(self))
+        return np.stack((self.B, self.M, self.N, self.K))
+
+    @property
+    def low(self) -> Values:
+        """`low_bits`, a row for each of M, N and K."""
+        return self.low_bits.T
 
     @cached_property
     def known(self) -> dict[Any, Any]:
@@ -69,44 +91,12 @@ class ProblemArrays:
 
     @classmethod
     def of(cls, problem: MMShape) -> ProblemArrays:
-        """One problem, in arrays of one element, which broadcast over its candidates."""
-        p = problem
-        precision = "tf32" if p.tf32 else p.dtype
-        known = precision in PRECISIONS
-        # Few arrays, cut up: making one takes longer than anything done with it here.
-        floats = np.array(
-            [
-                *(p.B, p.M, p.N, p.K),
-                *(DTYPE_BYTES[p.dtype], DTYPE_BYTES[p.out_dtype]),
-                *(p.transpose_a, p.transpose_b),
-            ],
-            np.float32,
-        ).reshape(8, 1)
-        codes = np.array(
-            [
-                OPS.index(p.op),
-                PRECISIONS.index(precision) if known else len(PRECISIONS),
-                BIASES.index(p.bias),
-                *(p.M & -p.M, p.N & -p.N, p.K & -p.K),
-            ]
-        ).reshape(6, 1)
-        b, m, n, k, item, out_item, transpose_a, transpose_b = floats
-        found = cls(
-            B=b,
-            M=m,
-            N=n,
-            K=k,
-            low_bits=codes[3:].T,
-            op=codes[0],
-            precision=codes[1],
-            item=item,
-            out_item=out_item,
-            transpose_a=transpose_a,
-            transpose_b=transpose_b,
-            bias=codes[2],
-        )
-        found.__dict__["sizes"] = floats[:4]
-        return found
+        """One problem, in arrays of one element."""
+        one = OneProblem(problem)
+        names = [f.name for f in fields(cls)]
+        found: dict[str, Any] = {name: np.array([getattr(one, name)]) for name in names}
+        codes = ("op", "precision", "bias")
+        return cls(**{n: v if n in codes else v.astype(np.float32) for n, v in found.items()})
 
     @classmethod
     def of_dataset(cls, dataset: Dataset) -> ProblemArrays:
@@ -118,7 +108,7 @@ class ProblemArrays:
         precision = np.where(tf32, "tf32", dtype)
         return cls(
             **{name: size.astype(np.float32) for name, size in sizes.items()},
-            low_bits=np.stack([sizes[name] & -sizes[name] for name in "MNK"], axis=1),
+            low_bits=np.array([sizes[name] & -sizes[name] for name in "MNK"], np.float32).T,
             op=_positions(_texts(dataset, "op", first), OPS),
             precision=_positions(precision, PRECISIONS),
             item=_bytes(dtype),
@@ -127,6 +117,34 @@ class ProblemArrays:
             transpose_b=dataset.values("transpose_b")[first].astype(np.float32),
             bias=_positions(_texts(dataset, "bias", first), BIASES),
         )
+
+
+class OneProblem:
+    """One problem, with what `ProblemArrays` has in plain numbers; they broadcast over candidates
+    as arrays of one element would."""
+
+    xp: ClassVar[Any] = Numbers
+
+    def __init__(self, problem: MMShape) -> None:
+        p = problem
+        self.sizes = np.array([[p.B], [p.M], [p.N], [p.K]], np.float32)
+        self.B, self.M, self.N, self.K = self.sizes[:, 0].tolist()
+        self.low_bits = tuple([float(size & -size) for size in (p.M, p.N, p.K)])
+        self.op, self.bias = OPS.index(p.op), BIASES.index(p.bias)
+        self.precision = precision_of(p)
+        self.item, self.out_item = float(DTYPE_BYTES[p.dtype]), float(DTYPE_BYTES[p.out_dtype])
+        self.transpose_a, self.transpose_b = float(p.transpose_a), float(p.transpose_b)
+        self.low = self.low_bits
+        self.known: dict[Any, Any] = {}
+
+
+Problems = ProblemArrays | OneProblem
+
+
+def precision_of(problem: MMShape) -> int:
+    """The number of what its products are computed in."""
+    name = "tf32" if problem.tf32 else problem.dtype
+    return PRECISIONS.index(name) if name in PRECISIONS else len(PRECISIONS)
 
 
 def _texts(dataset: Dataset, name: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.str_]:

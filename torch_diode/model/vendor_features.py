@@ -3,7 +3,7 @@
 The library picks one of many kernels by rules of its own, so its time is a staircase: it depends on
 how tiles of the sizes its kernels have fall on the chip, on whether K is worth splitting, on how
 rows are aligned, and on sizes small enough for kernels made for them. All of it is per problem and
-vectorised over tiles, so that one problem costs a few dozen array operations.
+vectorised over tiles, which lie along the first axis, before the problems.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from torch_diode.model.features import LAUNCH_US, Bounds, bounds, roofline_us
-from torch_diode.model.problem_arrays import Floats, ProblemArrays
+from torch_diode.model.features import LAUNCH_US, bounds, by_problem, chip, either, roofline_us
+from torch_diode.model.problem_arrays import Floats, ProblemArrays, Problems, Values
 from torch_diode.types.hardware import Hardware
 
 _TILES = (
@@ -29,13 +28,15 @@ _PARTIAL_BYTES = 8
 """A partial sum is written and read once more, in float32."""
 _SMALL = (1, 8, 16, 32, 64)
 _ALIGNMENTS = (4, 8, 16, 32, 128)
-# As arrays once: for one problem, making an array takes longer than anything done with it.
-_TILE_M, _TILE_N = np.array(_TILES, np.float32).T
-_AREAS = _TILE_M * _TILE_N
-_SPLIT_AT = [_TILES.index(tile) for tile in _SPLIT_TILES]
-_SPLIT_AREAS = _AREAS[_SPLIT_AT, None]
-_SPLIT_COUNTS = np.array(_SPLITS, np.float32)
-_SMALL_SIZES, _ALIGNED_SIZES = np.array(_SMALL), np.array(_ALIGNMENTS)
+# The tiles, then those that K is split for; as arrays once, since for one problem making an array
+# takes longer than anything done with it.
+_ALL = [(m, n, 1) for m, n in _TILES] + [(m, n, s) for m, n in _SPLIT_TILES for s in _SPLITS]
+_HEIGHTS, _WIDTHS, _PARTS = np.array(_ALL, np.float32).T[:, :, None]
+_TILE_SIZES = np.stack([_HEIGHTS, _WIDTHS])
+_AREAS = _HEIGHTS * _WIDTHS
+_PARTIALS = np.where(_PARTS > 1, _PARTS * np.float32(_PARTIAL_BYTES), np.float32(0))
+# What minus the sizes, and the alignments, have to be at least.
+_LEAST = np.array([[-size for size in _SMALL]] * 3 + [_ALIGNMENTS] * 3, np.float32)[:, :, None]
 
 VENDOR_NAMES = (
     *(f"{m}x{n}_{what}" for what in ("time", "use", "tiles", "fill") for m, n in _TILES),
@@ -56,38 +57,35 @@ SPLIT_NAMES = (
 )
 
 
-def vendor_features(problems: ProblemArrays, hardware: Hardware) -> Floats:
+def vendor_features(problems: Problems, hardware: Hardware) -> Floats:
     """The block of `VENDOR_NAMES`, one row a problem."""
-    p = problems
-    count, tiles = len(p), len(_TILES)
-    units = np.float32(max(hardware.units, 1))
+    p, xp = problems, problems.xp
+    units, bytes_a_us, _ = chip(hardware)
     limits = bounds(p, hardware)
-    item, rate, roof = p.item[:, None], limits.rate[:, None], limits.roofline_us[:, None]
-    block_k = np.float32(_BLOCK_BYTES) / item
-    steps = np.ceil(p.K[:, None] / block_k)
-    number = np.ceil(p.M[:, None] / _TILE_M) * np.ceil(p.N[:, None] / _TILE_N) * p.B[:, None]
+    block_k = _BLOCK_BYTES / p.item
+    along = np.ceil(p.sizes[1:3, None] / _TILE_SIZES)
+    number = along[0] * along[1] * (_PARTS * p.B)
     each = np.ceil(number / units)
-    out = np.empty((count, len(VENDOR_NAMES)), np.float32)
-    by_tile = out[:, : 4 * tiles].reshape(count, 4, tiles)
-    compute = each * _AREAS * steps * block_k * 2 / rate
-    np.log((compute + LAUNCH_US) / roof, out=by_tile[:, 0])
-    np.divide(number, each * units, out=by_tile[:, 1])
-    np.log2(number, out=by_tile[:, 2])
-    np.divide(limits.outputs[:, None], number * _AREAS, out=by_tile[:, 3])
-    start = 4 * tiles
-    for block in (
-        _split_times(limits, hardware, number[:, _SPLIT_AT], steps, block_k),
-        p.sizes[1:].T[:, :, None] <= _SMALL_SIZES,
-        _row_alignment(p)[:, :, None] >= _ALIGNED_SIZES,
-    ):
-        end = start + block.shape[1] * block.shape[2]
-        out[:, start:end].reshape(block.shape)[:] = block
-        start = end
-    out[:, -3] = p.M / p.N
-    np.maximum(p.M, p.N, out=out[:, -2])
-    np.minimum(p.M, p.N, out=out[:, -1])
-    np.log2(out[:, -3:], out=out[:, -3:])
-    return out
+    depth = np.ceil(xp.ceil(p.K / block_k) / _PARTS) * (block_k * 2 / limits.rate)
+    times = each * _AREAS * depth
+    times += _PARTIALS * (limits.outputs / bytes_a_us)
+    times += LAUNCH_US
+    times /= limits.roofline_us
+    np.log(times, out=times)
+    count = len(_TILES)
+    number, each = number[:count], each[:count]
+    shape = (p.M / p.N, xp.maximum(p.M, p.N), xp.minimum(p.M, p.N))
+    rows = np.array([-p.M, -p.N, -p.K, *_row_alignment(p)], np.float32).reshape(6, 1, -1)
+    blocks = [
+        times[:count],
+        number / (each * units),
+        np.log2(number),
+        limits.outputs / (number * _AREAS[:count]),
+        times[count:],
+        (rows >= _LEAST).reshape(_LEAST.size, -1),
+        by_problem([xp.log2(size) for size in shape]).T,
+    ]
+    return np.ascontiguousarray(np.concatenate(blocks, dtype=np.float32).T)
 
 
 def split_features(problems: ProblemArrays, splits: Floats, hardware: Hardware) -> Floats:
@@ -101,7 +99,7 @@ def split_features(problems: ProblemArrays, splits: Floats, hardware: Hardware) 
     low[:, 2] = depth & -depth
     part = replace(p, B=(p.B * splits).astype(np.float32), K=depth.astype(np.float32), low_bits=low)
     summed = p.B * p.M * p.N * (splits * p.item + p.out_item)
-    sum_us = summed / np.float32(max(hardware.memory_gbps, 1) * 1e3) + np.float32(LAUNCH_US)
+    sum_us = summed / chip(hardware).bytes_a_us + LAUNCH_US
     roof = roofline_us(p, hardware)
     columns = [
         np.log2(splits),
@@ -114,23 +112,9 @@ def split_features(problems: ProblemArrays, splits: Floats, hardware: Hardware) 
     return np.concatenate([block, np.stack(columns, axis=1)], axis=1, dtype=np.float32)
 
 
-def _split_times(
-    limits: Bounds, hardware: Hardware, number: Floats, steps: Floats, block_k: Floats
-) -> Floats:
-    """What the larger tiles, so many of each, would take with the library's own split of K:
-    problems by tiles by splits."""
-    each = np.ceil(number[:, :, None] * _SPLIT_COUNTS / np.float32(max(hardware.units, 1)))
-    depth = (np.ceil(steps / _SPLIT_COUNTS) * block_k)[:, None, :]
-    compute = each * _SPLIT_AREAS * depth * 2 / limits.rate[:, None, None]
-    written = limits.outputs[:, None] * _SPLIT_COUNTS * _PARTIAL_BYTES
-    extra = written / np.float32(max(hardware.memory_gbps, 1) * 1e3)
-    total = compute + extra[:, None, :] + LAUNCH_US
-    return np.asarray(np.log(total / limits.roofline_us[:, None, None]))
-
-
-def _row_alignment(p: ProblemArrays) -> npt.NDArray[np.floating]:
+def _row_alignment(p: Problems) -> tuple[Values, Values, Values]:
     """The largest power of two that divides a row's bytes, of A, of B and of the output."""
-    low = p.low_bits
-    inner_a = np.where(p.transpose_a > 0, low[:, 0], low[:, 2]) * p.item
-    inner_b = np.where(p.transpose_b > 0, low[:, 2], low[:, 1]) * p.item
-    return np.stack([inner_a, inner_b, low[:, 1] * p.out_item], axis=1)
+    low_m, low_n, low_k = p.low
+    inner_a = either(p.transpose_a, low_m, low_k) * p.item
+    inner_b = either(p.transpose_b, low_k, low_n) * p.item
+    return inner_a, inner_b, low_n * p.out_item

@@ -28,6 +28,10 @@ class ModelWrapper:
         self._network = NumpyNetwork(metadata.kind, arrays)
         self._fingerprint = _fingerprint(metadata, arrays)
         self._covers = frozenset(metadata.covers)
+        self._limits = {
+            name: metadata.ranges.get(name, [0.0, np.inf])[1] * _BEYOND
+            for name in ("M", "N", "K", "B", "flops")
+        }
 
     def predict_us(
         self, problem: MMShape, candidates: Candidates, hardware: Hardware
@@ -45,8 +49,7 @@ class ModelWrapper:
         precision = "tf32" if problem.tf32 else problem.dtype
         if f"{problem.op}/{precision}" not in self._covers or problem.out_dtype != problem.dtype:
             return f"the model was not trained on {problem.op} in {precision}"
-        for name in ("M", "N", "K", "B", "flops"):
-            most = self.metadata.ranges.get(name, [0.0, np.inf])[1] * _BEYOND
+        for name, most in self._limits.items():
             if getattr(problem, name) > most:
                 return (
                     f"{name} {getattr(problem, name)} is far beyond the "

@@ -28,15 +28,12 @@ def whole_number(
     owner: str, field: str, value: Any, *, low: int, high: int = MAX_SIZE, remedy: str = ""
 ) -> int:
     """`value` as an int within [low, high]; numpy integers pass, floats and bools do not."""
-    expected = f"a whole number from {low} to {high}"
-    if isinstance(value, bool):
-        refuse(owner, field, value, expected, remedy)
     try:
         number = operator.index(value)
     except TypeError:
-        refuse(owner, field, value, expected, remedy)
-    if not low <= number <= high:
-        refuse(owner, field, value, expected, remedy)
+        number = low - 1
+    if isinstance(value, bool) or not low <= number <= high:
+        refuse(owner, field, value, f"a whole number from {low} to {high}", remedy)
     return number
 
 

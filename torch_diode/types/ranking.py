@@ -37,9 +37,12 @@ class Ranking:
                 f"{self.source}: got positions {int(order.min())} to {int(order.max())}; "
                 f"expected 0 to {len(times) - 1}"
             )
-        if np.bincount(order).max() > 1:
+        ranked = np.zeros(len(times), bool)
+        ranked[order] = True
+        count = np.count_nonzero(ranked)
+        if count < len(order):
             raise InvalidValueError(f"{self.source}: got a candidate twice in its order")
-        named = times[order]
+        named = times if count == len(times) else times[order]
         if not (0 < named.min() <= named.max() < np.inf) and not np.isnan(named).all():
             raise InvalidValueError(
                 f"{self.source}: got predicted times that are not above zero and finite; "
