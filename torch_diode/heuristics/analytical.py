@@ -25,7 +25,7 @@ from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import DTYPE_BYTES, MMShape
 from torch_diode.types.ranking import Ranking
 
-_VERSION = "1"
+_VERSION = "2"
 _ASSUMED_ERROR = 0.3
 """Not measured: what such models are reported to be off by."""
 _VENDOR_TILES = ((64, 64), (64, 128), (128, 64), (128, 128), (64, 256), (128, 256), (256, 128))
@@ -65,6 +65,7 @@ class AnalyticalHeuristic(Heuristic):
         """Modelled microseconds, in the candidates' order."""
         tiles = _tiles_of(candidates, problem, hardware)
         times = tile_times_us(problem, tiles, hardware, self.constants)
+        times += self.constants.descriptor_us * tiles.persistent
         vendor = candidates.is_template(ATEN)
         if vendor.any():
             times[vendor] = self._vendor_us(problem, np.ones(1), hardware)

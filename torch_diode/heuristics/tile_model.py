@@ -51,6 +51,8 @@ class Constants:
     """How much faster a hand-built kernel of the same tile is, once it runs."""
     vendor_launch_us: float = 0.8
     """How much longer the library's kernel takes to start and end."""
+    descriptor_us: float = 2.0
+    """What a kernel with TMA spends on making its descriptors before its first load."""
     unaligned_vendor: float = 1.5
     """Slowdown of the library where rows do not start on 16-byte boundaries."""
 
