@@ -51,8 +51,8 @@ class Learning:
     teachers: Annotated[
         int,
         typer.Option(
-            help="Wider networks trained first, whose agreement the model learns from too; each "
-            "takes as long as the model itself (0; the shipped model has 4).",
+            help="Wider networks trained too; what they agree on is the model's last lesson. Each "
+            "takes as long as the model itself (0; the shipped model has 6).",
             min=0,
             max=32,
         ),
