@@ -26,8 +26,8 @@ def models(
 
     \b
     $ torch-diode models
-    heuristic   hardware      name      kB   kind       @1       @3       @5   torch    triton
-    matmul      nvidia-h200   matmul   906   deep   1.0217   1.0058   1.0030   2.11.0   3.6.0
+    heuristic   hardware      name        kB   kind       @1       @3       @5   torch    triton
+    matmul      nvidia-h200   matmul   1,696   deep   1.0139   1.0043   1.0025   2.11.0   3.6.0
     """
     registry = ModelRegistry()
     entries = registry.manifest()["models"]

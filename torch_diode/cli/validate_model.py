@@ -43,10 +43,11 @@ def validate_model(
     $ torch-diode validate-model --dataset diode_datasets/matmul/nvidia-h200/validation
     Regret@k, geometric mean over problems
                    problems       @1       @3       @5      @10      @20   p95@1   p99@1   max@1
-    model               506   1.0192   1.0059   1.0037   1.0017   1.0007   1.101   1.184   1.247
-    noise alone               1.0078   1.0070   1.0069   1.0067   1.0060
-    ATen alone          506   1.1083        -        -        -        -   1.528   1.984   2.346
-    default list        506   1.0239        -        -        -        -   1.122   1.198   1.334
+    model               506   1.0139   1.0043   1.0025   1.0010   1.0002   1.071   1.152   1.250
+    noise alone               1.0023   1.0020   1.0019   1.0019   1.0018
+    ATen alone          506   1.1099        -        -        -        -   1.537   1.979   2.341
+    analytical          506   1.1023   1.0614   1.0510   1.0327   1.0187   1.466   2.194   2.536
+    default list        506   1.0242        -        -        -        -   1.121   1.191   1.320
     ...
     """
     from torch_diode.cli.validation import validate
