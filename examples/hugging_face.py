@@ -25,6 +25,7 @@ except ImportError:
 ON_GPU = torch.cuda.is_available()
 NAMES = ("hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads")
 SIZES = (2048, 8192, 32, 8) if ON_GPU else (64, 128, 4, 2)
+WARM_UP, AT_ONCE = (50, 20) if ON_GPU else (1, 1)
 
 
 def main() -> None:
@@ -55,16 +56,18 @@ def measure(label: str, model: LlamaForCausalLM, tokens: torch.Tensor) -> None:
     torch.compiler.reset()
     compiled = torch.compile(model, mode="reduce-overhead" if ON_GPU else None)
     first = seconds(compiled, tokens)
-    runs = [seconds(compiled, tokens) for _ in range(30)]
+    seconds(compiled, tokens, WARM_UP)
+    runs = [seconds(compiled, tokens, AT_ONCE) for _ in range(20)]
     print(f"{label}: compiled in {first:.1f} s, a run takes {statistics.median(runs) * 1e3:.3f} ms")
 
 
-def seconds(compiled: LlamaForCausalLM, tokens: torch.Tensor) -> float:
-    """One run, until its result is there."""
+def seconds(compiled: LlamaForCausalLM, tokens: torch.Tensor, runs: int = 1) -> float:
+    """The time of a run: of several after one another, so that the GPU does not wait for Python."""
     start = time.perf_counter()
-    logits = compiled(input_ids=tokens, use_cache=False).logits
+    for _ in range(runs):
+        logits = compiled(input_ids=tokens, use_cache=False).logits
     logits[0, -1, 0].item()
-    return time.perf_counter() - start
+    return (time.perf_counter() - start) / runs
 
 
 if __name__ == "__main__":
