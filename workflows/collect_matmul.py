@@ -135,6 +135,9 @@ def _vendor_problem(source: random.Random) -> MMShape:
     m, n, k = (min(max(size, 1), 32768) for size in law.sizes(source))
     if source.random() < 0.2:
         m = source.randint(1, 64)
+    if source.random() < 0.15:  # long and thin, where the library splits K
+        m, n = (round(2 ** source.uniform(2, 10)) for _ in range(2))
+        k = round(2 ** source.uniform(11, 15))
     # Real sizes are rarely arbitrary: multiples of 64 and 128, powers of two, now and then odd.
     step = source.choices((1, 8, 16, 32, 64, 128, 256), (3, 3, 2, 2, 5, 3, 2))[0]
     n, k = (max(round(size / step), 1) * step for size in (n, k))

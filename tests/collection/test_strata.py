@@ -40,7 +40,11 @@ def test_drawn_problems_are_of_the_stratum(stratum: Stratum) -> None:
         if stratum.most_m:
             assert stratum.most_m >= problem.M
         if stratum.deep:
+            assert DECOMPOSE_K_THRESHOLD * max(problem.M, problem.N) <= problem.K
+        if stratum.deep and stratum.op == "mm":
             assert k_splits(problem) or problem.K < 256
+        if stratum.short:
+            assert problem.K <= 256
 
 
 def test_what_is_held_out_is_not_drawn() -> None:

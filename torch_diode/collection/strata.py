@@ -15,6 +15,9 @@ MOST_FLOPS = {"bfloat16": 2e11, "float16": 2e11, "tf32": 5e10, "float32": 6e9}
 """Above this a problem takes so long that others would be worth more."""
 MOST_BYTES = 1 << 30
 
+_MATRIX_UNIT = (("bfloat16", False), ("float16", False), ("float32", True))
+"""Dtypes that matrix units multiply, and whether in TF32."""
+
 Sizes = tuple[str, int, int, int, int]
 
 
@@ -126,7 +129,7 @@ def _even(k: int) -> int:
 def training_strata() -> list[Stratum]:
     """The kinds a training set covers, the most common first: a run that ends early has those."""
     plan: list[list[Stratum]] = []
-    for dtype, tf32 in (("bfloat16", False), ("float16", False), ("float32", True)):
+    for dtype, tf32 in _MATRIX_UNIT:
 
         def kind(
             op: str, layout: str, dtype: str = dtype, tf32: bool = tf32, **more: Any
@@ -171,17 +174,26 @@ def training_strata() -> list[Stratum]:
     )
     rounds = max(map(len, plan))
     first = [kinds[i] for i in range(rounds) for kinds in plan if i < len(kinds)]
-    return [*first, *short_strata()]
+    return [*first, *_short_strata(), *_long_batched_strata()]
 
 
-def short_strata() -> list[Stratum]:
+def _short_strata() -> list[Stratum]:
     """Kinds of problem whose K often fits a block."""
     kinds = "bmm nt", "bmm nn", "baddbmm nt", "mm nt", "addmm nt", "mm nn"
-    precisions = (("bfloat16", False), ("float16", False), ("float32", True), ("float32", False))
     return [
         Stratum(op, dtype, layout, tf32=tf32, short=True, multiples=(64, 32, 16, 8))
         for op, layout in map(str.split, kinds)
-        for dtype, tf32 in precisions
+        for dtype, tf32 in (*_MATRIX_UNIT, ("float32", False))
+    ]
+
+
+def _long_batched_strata() -> list[Stratum]:
+    """Batches of products with a K so long that there are few tiles: the vendor's library splits
+    it, Triton's template does not."""
+    return [
+        Stratum("bmm", dtype, layout, tf32=tf32, deep=True)
+        for layout in ("nn", "nt")
+        for dtype, tf32 in _MATRIX_UNIT
     ]
 
 
