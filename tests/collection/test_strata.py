@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from torch_diode.candidates.offers import k_splits
+from torch_diode.candidates.offers import DECOMPOSE_K_THRESHOLD, k_splits
 from torch_diode.collection.strata import (
     MOST_FLOPS,
     Stratum,
