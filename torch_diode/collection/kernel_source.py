@@ -61,7 +61,7 @@ class TemplateSource:
 
     `pointers` are the tensor arguments in order; `hint_a` and `hint_b` the conditions, in the
     template's own names, under which the template promises that A's rows (B's columns) are
-    contiguous; empty where it has no such promise. `src_hash` is Inductor's hash of the template.
+    contiguous; empty where it has no such promise.
     """
 
     key: SourceKey
@@ -70,7 +70,6 @@ class TemplateSource:
     pointers: tuple[str, ...]
     hint_a: str
     hint_b: str
-    src_hash: str
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -88,7 +87,7 @@ class TemplateSource:
         return _holds(self.hint_a, names), _holds(self.hint_b, names)
 
     @classmethod
-    def from_rendered(cls, key: SourceKey, rendered: str, src_hash: str) -> TemplateSource:
+    def from_rendered(cls, key: SourceKey, rendered: str) -> TemplateSource:
         """Turn the module text Inductor rendered into a kernel with parameters."""
         function = _kernel_function(rendered)
         editor = _Editor(rendered, function)
@@ -99,7 +98,7 @@ class TemplateSource:
         editor.insert_sizes(key)
         pointers = _pointers(function, key)
         text = editor.text(pointers, key)
-        source = cls(key, function.name, text, pointers, *hints, src_hash)
+        source = cls(key, function.name, text, pointers, *hints)
         source.hints_for(_SAMPLE, TritonGEMMConfig(16, 16, 16))  # fails here, not in a sweep
         return source
 
@@ -157,6 +156,20 @@ def _names(node: ast.AST) -> list[ast.Name]:
     return [n for n in ast.walk(node) if isinstance(n, ast.Name)]
 
 
+def _bound(node: ast.AST) -> ast.AST:
+    """What says how often a loop over K runs: its range, or a number of steps worked out before
+    it, as torch 2.9's TMA template does."""
+    if isinstance(node, ast.For):
+        return node.iter
+    if isinstance(node, ast.Assign) and ast.unparse(node.value) == "tl.cdiv(K, BLOCK_K)":
+        return node.value
+    return ast.Pass()
+
+
+def _starts_at(loop: ast.For, bound: ast.Name) -> bool:
+    return isinstance(loop.iter, ast.Call) and loop.iter.args[0] is bound
+
+
 class _Editor:
     """Edits the rendered text by line and column, so that all else stays Inductor's own."""
 
@@ -205,26 +218,22 @@ class _Editor:
 
     def make_one_step(self) -> None:
         """Have the loop over K run as if K were a block: with bounds that are constants, once."""
-        loops = [
-            (loop, names)
-            for loop in ast.walk(self._function)
-            if isinstance(loop, ast.For)
-            and (names := [n for n in _names(loop.iter) if n.id == "K"])
-            and isinstance(loop.iter, ast.Call)
-            and isinstance(loop.target, ast.Name)
+        bounds = [
+            (node, name)
+            for node in ast.walk(self._function)
+            for name in _names(_bound(node))
+            if name.id == "K"
         ]
-        if len(loops) != 1 or len(loops[0][1]) != 1:
+        if len(bounds) != 1:
             raise TemplateChangedError(
-                f"template text: got {len(loops)} loops over K; expected one; this torch "
+                f"template text: got {len(bounds)} loops over K; expected one; this torch "
                 "release's template is not known, use --method feedback"
             )
-        loop, (bound,) = loops[0]
-        assert isinstance(loop.iter, ast.Call)
-        assert isinstance(loop.target, ast.Name)
-        if loop.iter.args[0] is bound:
+        ((node, bound),) = bounds
+        if isinstance(node, ast.For) and _starts_at(node, bound):
             # It counts down from K, and what is left of it is the mask's bound.
-            counter = loop.target.id
-            used = [n for part in loop.body for n in _names(part) if n.id == counter]
+            counter = ast.unparse(node.target)
+            used = [n for part in node.body for n in _names(part) if n.id == counter]
             for name in sorted(used, key=lambda n: (n.lineno, -n.col_offset)):
                 self._replace(name, "K")
         self._replace(bound, "BLOCK_K")

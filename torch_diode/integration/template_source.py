@@ -62,7 +62,7 @@ def template_source(key: SourceKey) -> TemplateSource:
             f"template: got {key.template!r}; expected one of {', '.join(TEMPLATES)}; "
             "use --method feedback for other templates"
         )
-    return TemplateSource.from_rendered(key, render(template, key), str(template.src_hash))
+    return TemplateSource.from_rendered(key, render(template, key))
 
 
 def render(
