@@ -25,197 +25,39 @@ import argparse
 import json
 import multiprocessing
 import os
-import random
 import time
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import numpy as np
 import torch
+from _collect_problems import (
+    VALIDATION_ROUNDS,
+    never_trained_on,
+    validation_problems,
+    vendor_problems,
+)
+from _collect_tasks import contenders, one_step, training_group, validation_group
 
-from torch_diode.candidates.exhaustive import TMA_TEMPLATES
 from torch_diode.candidates.offers import arch_number
-from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.campaign import Campaign, Group, GroupReport, Task
 from torch_diode.collection.compile_ahead import CompileAhead
 from torch_diode.collection.installed import releases
 from torch_diode.collection.kernel_compile import CompileOutcome
 from torch_diode.collection.kernels import KernelLibrary
 from torch_diode.collection.plan import kind_name, kind_of
-from torch_diode.collection.shape_sources import LogNormal, LogUniform
 from torch_diode.collection.started import seconds_alive
 from torch_diode.collection.store import TimingStore
-from torch_diode.collection.strata import (
-    MOST_FLOPS,
-    Sizes,
-    Stratum,
-    sizes_of,
-    training_strata,
-    validation_strata,
-)
+from torch_diode.collection.strata import training_strata
 from torch_diode.collection.timer import Timer
 from torch_diode.collection.vendor_sweep import VendorSweep
 from torch_diode.files.datasets import read_dataset
-from torch_diode.files.shape_sets import read_shapes
 from torch_diode.hardware import known
-from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.integration.template_source import template_source
-from torch_diode.model.registry import load_registered
-from torch_diode.types.candidate import ATEN, CONFIG_FIELDS, Candidate
-from torch_diode.types.candidates import NUMBER_FIELDS, Candidates
-from torch_diode.types.dataset import Dataset
+from torch_diode.types.candidate import CONFIG_FIELDS
 from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import BATCHED, MMShape
 
-REAL = Path(__file__).parents[1] / "diode_datasets/shapes/real_models.json"
-VALIDATION_SEED = 20_000
-VALIDATION_ROUNDS = 2
-"""So many draws of validation problems are kept out of training; `--round` times one of them."""
 BAND = 0.005
-FAR = 6.0
-"""Candidates the analytical heuristic thinks this many times slower than the best are timed on a
-tenth of the training problems only: most of the GPU's time would go into the hopeless ones."""
-REAL_SHARE = 0.5
-RECHECKED = 1.12
-ONE_STEP = 1.6
-"""How far behind the best a kernel that had a loop over K may be, to be timed without."""
-
-
-# ------------------------------------------------------------------ problems
-
-
-def validation_problems(number: int) -> list[tuple[Stratum, list[MMShape]]]:
-    """Each stratum's problems: up to half from real models, the rest by the log-normal law."""
-    seed = VALIDATION_SEED + number
-    real = read_shapes(REAL).problems
-    chosen = []
-    for stratum, count in validation_strata():
-        own = sorted(p for p in real if stratum.has(p))
-        picked = random.Random(f"{stratum.name} {seed}").sample(
-            own, min(len(own), round(REAL_SHARE * count))
-        )
-        taken = {sizes_of(p) for p in picked}
-        drawn = stratum.problems(count - len(picked), seed, taken, log_normal=1.0)
-        chosen.append((stratum, [*picked, *drawn]))
-    return chosen
-
-
-def never_trained_on() -> frozenset[Sizes]:
-    """Op and sizes of all problems that are for validation."""
-    held = {sizes_of(p) for p in read_shapes(REAL).problems}
-    for number in range(VALIDATION_ROUNDS):
-        held |= {sizes_of(p) for _, drawn in validation_problems(number) for p in drawn}
-    return frozenset(held)
-
-
-def vendor_problems(count: int, seed: int) -> list[MMShape]:
-    """Problems for the vendor's kernel alone: every kind, sizes by several laws."""
-    source = random.Random(seed)
-    never = never_trained_on()
-    found: dict[MMShape, None] = {}
-    while len(found) < count:
-        problem = _vendor_problem(source)
-        limit = MOST_FLOPS["tf32" if problem.tf32 else problem.dtype]
-        small = problem.flops <= limit and problem.bytes_moved <= 1 << 29
-        if small and sizes_of(problem) not in never:
-            found[problem] = None
-    return list(found)
-
-
-def _vendor_problem(source: random.Random) -> MMShape:
-    op = source.choices(("mm", "addmm", "bmm", "baddbmm"), (6, 6, 5, 3))[0]
-    dtype, tf32 = source.choices(
-        (("bfloat16", False), ("float16", False), ("float32", True), ("float32", False)),
-        (8, 7, 6, 4),
-    )[0]
-    layout = source.choices(("nt", "nn", "tn", "tt"), (8, 7, 4, 1))[0]
-    law = LogNormal() if source.random() < 0.5 else LogUniform(16, 8192)
-    m, n, k = (min(max(size, 1), 32768) for size in law.sizes(source))
-    if source.random() < 0.2:
-        m = source.randint(1, 64)
-    if source.random() < 0.15:  # long and thin, where the library splits K
-        m, n = (round(2 ** source.uniform(2, 10)) for _ in range(2))
-        k = round(2 ** source.uniform(11, 15))
-    # Real sizes are rarely arbitrary: multiples of 64 and 128, powers of two, now and then odd.
-    step = source.choices((1, 8, 16, 32, 64, 128, 256), (3, 3, 2, 2, 5, 3, 2))[0]
-    n, k = (max(round(size / step), 1) * step for size in (n, k))
-    if source.random() < 0.4:
-        m = max(round(m / step), 1) * step
-    if source.random() < 0.15:
-        m, n, k = (1 << round(np.log2(size)) for size in (m, n, k))
-    batch = 1
-    if op in BATCHED:
-        batch = 2 ** source.randint(0, 8) if source.random() < 0.5 else source.randint(1, 256)
-    bias = source.choices(("vector", "matrix"), (3, 1))[0] if op.startswith(("add", "badd")) else ""
-    if op == "baddbmm":
-        bias = "matrix"
-    ta, tb = layout[0] == "t", layout[1] == "t"
-    problem = MMShape(op, m, n, k, batch, dtype, transpose_a=ta, transpose_b=tb, tf32=tf32)
-    return replace(problem, bias=bias) if bias else problem
-
-
-# ---------------------------------------------------------------- candidates
-
-
-def candidate_configs(
-    problems: list[MMShape], hardware: Hardware, per_template: int, seed: int
-) -> set[Candidate]:
-    """A stratum's configs: half by chance, half those the analytical heuristic ranks high."""
-    everything = {c for p in problems[:40] for c in candidate_space(p, hardware) if c.config}
-    praised: Counter[Candidate] = Counter()
-    heuristic = AnalyticalHeuristic()
-    for problem in problems[:60]:
-        space = candidate_space(problem, hardware)
-        times = heuristic.predict_us(problem, space, hardware)
-        for template in space.templates:
-            rows = np.flatnonzero(space.is_template(template))
-            for row in rows[np.argsort(times[rows])][:30]:
-                praised[space[int(row)]] += 1
-    chosen: set[Candidate] = set()
-    source = random.Random(seed)
-    for template in sorted({c.template for c in everything}):
-        own = sorted((c for c in everything if c.template == template), key=str)
-        best = [c for c, _ in praised.most_common() if c.template == template]
-        best = best[: per_template // 2]
-        rest = [c for c in own if c not in set(best)]
-        chosen |= {*best, *source.sample(rest, min(len(rest), per_template - len(best)))}
-    return chosen
-
-
-def training_group(
-    stratum: Stratum,
-    hardware: Hardware,
-    problems: int,
-    per_template: int,
-    seed: int,
-    never: frozenset[Sizes],
-) -> Group:
-    """The stratum's problems, each with those of the stratum's configs that can run it."""
-    shapes = stratum.problems(problems, seed, never)
-    configs = candidate_configs(shapes, hardware, per_template, seed)
-    tasks: list[Task] = []
-    for shape in shapes:
-        space = candidate_space(shape, hardware)
-        times = AnalyticalHeuristic().predict_us(shape, space, hardware)
-        far = FAR * times.min() if len(tasks) % 10 else np.inf
-        keep = [
-            c
-            for c, expected in zip(space, times, strict=True)
-            if c.config is None or (c in configs and expected <= far)
-        ]
-        tasks.append((shape, Candidates.of(keep)))
-    return Group.of(stratum.name, tasks, KernelLibrary(template_source, hardware.units))
-
-
-def validation_group(name: str, problems: list[MMShape], hardware: Hardware) -> Group:
-    """The problems with their whole space."""
-    tasks: list[Task] = [(p, candidate_space(p, hardware)) for p in problems]
-    return Group.of(name, tasks, KernelLibrary(template_source, hardware.units))
-
-
-# ----------------------------------------------------------------- campaigns
 
 
 def run_campaign(
@@ -316,51 +158,6 @@ def run_validation(given: argparse.Namespace, start: float) -> None:
     with multiprocessing.get_context("fork").Pool(given.processes) as pool:
         groups = pool.starmap(validation_group, plans, chunksize=1)
     run_campaign(groups, given, start, BAND)
-
-
-def contenders(dataset: Dataset, hardware: Hardware) -> list[Task]:
-    """Each problem with those of its timed candidates that may be the fastest: measured near the
-    best, or predicted near it; and ATen."""
-    model = load_registered("matmul", hardware)
-    codes, names = dataset.codes("template")
-    times, ids = dataset.values("time_us"), dataset.problems.ids
-    tasks: list[Task] = []
-    for row in dataset.problems.first.tolist():
-        own = np.flatnonzero((ids == ids[row]) & np.isfinite(times))
-        fields = {n: dataset.values(n)[own].astype(np.int32) for n in NUMBER_FIELDS}
-        candidates = Candidates(tuple(names), codes[own].astype(np.int32), fields)
-        problem = dataset.problem(row)
-        predicted, _ = model.predict_us(problem, candidates, hardware)
-        wanted = predicted <= RECHECKED * predicted.min()
-        wanted |= times[own] <= RECHECKED * times[own].min()
-        tasks.append((problem, candidates.take(wanted | candidates.is_template(ATEN))))
-    return tasks
-
-
-def one_step(dataset: Dataset, hardware: Hardware) -> list[Task]:
-    """Each problem with those of its candidates that run without a loop over K and may be among the
-    fastest: one of the same blocks was timed near the best; and ATen."""
-    times = np.nan_to_num(dataset.values("time_us"), nan=np.inf)
-    ids, groups = dataset.problems.ids, dataset.problems
-    best = np.full(len(groups), np.inf)
-    np.minimum.at(best, ids, times)
-    near = (dataset.values("block_k") >= dataset.values("K")) & (times <= ONE_STEP * best[ids])
-    tasks: list[Task] = []
-    for number in np.unique(ids[near]).tolist():
-        problem = dataset.problem(int(groups.first[number]))
-        timed = {_without_stages(t.candidate) for t in dataset.take(near & (ids == number))}
-        space = candidate_space(problem, hardware)
-        wanted = [c.template == ATEN or _without_stages(c) in timed for c in space]
-        if sum(wanted) > 1:
-            tasks.append((problem, space.take(np.array(wanted))))
-    return tasks
-
-
-def _without_stages(candidate: Candidate) -> Candidate:
-    """The same for all that are the same kernel where nothing loops; TMA's kernels do loop."""
-    if candidate.config is None or candidate.template in TMA_TEMPLATES:
-        return candidate
-    return replace(candidate, config=replace(candidate.config, num_stages=1))
 
 
 def run_again(given: argparse.Namespace, start: float) -> None:

@@ -1,0 +1,96 @@
+"""Which problems the shipped data sets are of; training and validation share no sizes."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from torch_diode.collection.shape_sources import LogNormal, LogUniform
+from torch_diode.collection.strata import (
+    MOST_FLOPS,
+    Sizes,
+    Stratum,
+    sizes_of,
+    validation_strata,
+)
+from torch_diode.files.shape_sets import read_shapes
+from torch_diode.types.problem import BATCHED, MMShape
+
+REAL = Path(__file__).parents[1] / "diode_datasets/shapes/real_models.json"
+REAL_SHARE = 0.5
+VALIDATION_SEED = 20_000
+VALIDATION_ROUNDS = 2
+"""So many draws of validation problems are kept out of training."""
+
+
+def validation_problems(number: int) -> list[tuple[Stratum, list[MMShape]]]:
+    """Each stratum's problems: up to half from real models, the rest by the log-normal law."""
+    seed = VALIDATION_SEED + number
+    real = read_shapes(REAL).problems
+    chosen = []
+    for stratum, count in validation_strata():
+        own = sorted(p for p in real if stratum.has(p))
+        picked = random.Random(f"{stratum.name} {seed}").sample(
+            own, min(len(own), round(REAL_SHARE * count))
+        )
+        taken = {sizes_of(p) for p in picked}
+        drawn = stratum.problems(count - len(picked), seed, taken, log_normal=1.0)
+        chosen.append((stratum, [*picked, *drawn]))
+    return chosen
+
+
+def never_trained_on() -> frozenset[Sizes]:
+    """Op and sizes of all problems that are for validation."""
+    held = {sizes_of(p) for p in read_shapes(REAL).problems}
+    for number in range(VALIDATION_ROUNDS):
+        held |= {sizes_of(p) for _, drawn in validation_problems(number) for p in drawn}
+    return frozenset(held)
+
+
+def vendor_problems(count: int, seed: int) -> list[MMShape]:
+    """Problems for the vendor's kernel alone: every kind, sizes by several laws."""
+    source = random.Random(seed)
+    never = never_trained_on()
+    found: dict[MMShape, None] = {}
+    while len(found) < count:
+        problem = _vendor_problem(source)
+        limit = MOST_FLOPS["tf32" if problem.tf32 else problem.dtype]
+        small = problem.flops <= limit and problem.bytes_moved <= 1 << 29
+        if small and sizes_of(problem) not in never:
+            found[problem] = None
+    return list(found)
+
+
+def _vendor_problem(source: random.Random) -> MMShape:
+    op = source.choices(("mm", "addmm", "bmm", "baddbmm"), (6, 6, 5, 3))[0]
+    dtype, tf32 = source.choices(
+        (("bfloat16", False), ("float16", False), ("float32", True), ("float32", False)),
+        (8, 7, 6, 4),
+    )[0]
+    layout = source.choices(("nt", "nn", "tn", "tt"), (8, 7, 4, 1))[0]
+    law = LogNormal() if source.random() < 0.5 else LogUniform(16, 8192)
+    m, n, k = (min(max(size, 1), 32768) for size in law.sizes(source))
+    if source.random() < 0.2:
+        m = source.randint(1, 64)
+    if source.random() < 0.15:  # long and thin, where the library splits K
+        m, n = (round(2 ** source.uniform(2, 10)) for _ in range(2))
+        k = round(2 ** source.uniform(11, 15))
+    # Real sizes are rarely arbitrary: multiples of 64 and 128, powers of two, now and then odd.
+    step = source.choices((1, 8, 16, 32, 64, 128, 256), (3, 3, 2, 2, 5, 3, 2))[0]
+    n, k = (max(round(size / step), 1) * step for size in (n, k))
+    if source.random() < 0.4:
+        m = max(round(m / step), 1) * step
+    if source.random() < 0.15:
+        m, n, k = (1 << round(np.log2(size)) for size in (m, n, k))
+    batch = 1
+    if op in BATCHED:
+        batch = 2 ** source.randint(0, 8) if source.random() < 0.5 else source.randint(1, 256)
+    bias = source.choices(("vector", "matrix"), (3, 1))[0] if op.startswith(("add", "badd")) else ""
+    if op == "baddbmm":
+        bias = "matrix"
+    ta, tb = layout[0] == "t", layout[1] == "t"
+    problem = MMShape(op, m, n, k, batch, dtype, transpose_a=ta, transpose_b=tb, tf32=tf32)
+    return replace(problem, bias=bias) if bias else problem

@@ -1,0 +1,131 @@
+"""Which candidates of a problem are timed: for training, for validation, and once more."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from torch_diode.candidates.exhaustive import TMA_TEMPLATES
+from torch_diode.candidates.space import candidate_space
+from torch_diode.collection.campaign import Group, Task
+from torch_diode.collection.kernels import KernelLibrary
+from torch_diode.collection.strata import Sizes, Stratum
+from torch_diode.heuristics.analytical import AnalyticalHeuristic
+from torch_diode.integration.template_source import template_source
+from torch_diode.model.registry import load_registered
+from torch_diode.types.candidate import ATEN, Candidate
+from torch_diode.types.candidates import NUMBER_FIELDS, Candidates
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+
+FAR = 6.0
+"""Candidates the analytical heuristic thinks this many times slower than the best are timed on a
+tenth of the training problems only: most of the GPU's time would go into the hopeless ones."""
+RECHECKED = 1.12
+ONE_STEP = 1.6
+"""How far behind the best a kernel that had a loop over K may be, to be timed without."""
+
+
+def candidate_configs(
+    problems: list[MMShape], hardware: Hardware, per_template: int, seed: int
+) -> set[Candidate]:
+    """A stratum's configs: half by chance, half those the analytical heuristic ranks high."""
+    everything = {c for p in problems[:40] for c in candidate_space(p, hardware) if c.config}
+    praised: Counter[Candidate] = Counter()
+    heuristic = AnalyticalHeuristic()
+    for problem in problems[:60]:
+        space = candidate_space(problem, hardware)
+        times = heuristic.predict_us(problem, space, hardware)
+        for template in space.templates:
+            rows = np.flatnonzero(space.is_template(template))
+            for row in rows[np.argsort(times[rows])][:30]:
+                praised[space[int(row)]] += 1
+    chosen: set[Candidate] = set()
+    source = random.Random(seed)
+    for template in sorted({c.template for c in everything}):
+        own = sorted((c for c in everything if c.template == template), key=str)
+        best = [c for c, _ in praised.most_common() if c.template == template]
+        best = best[: per_template // 2]
+        rest = [c for c in own if c not in set(best)]
+        chosen |= {*best, *source.sample(rest, min(len(rest), per_template - len(best)))}
+    return chosen
+
+
+def training_group(
+    stratum: Stratum,
+    hardware: Hardware,
+    problems: int,
+    per_template: int,
+    seed: int,
+    never: frozenset[Sizes],
+) -> Group:
+    """The stratum's problems, each with those of the stratum's configs that can run it."""
+    shapes = stratum.problems(problems, seed, never)
+    configs = candidate_configs(shapes, hardware, per_template, seed)
+    tasks: list[Task] = []
+    for shape in shapes:
+        space = candidate_space(shape, hardware)
+        times = AnalyticalHeuristic().predict_us(shape, space, hardware)
+        far = FAR * times.min() if len(tasks) % 10 else np.inf
+        keep = [
+            c
+            for c, expected in zip(space, times, strict=True)
+            if c.config is None or (c in configs and expected <= far)
+        ]
+        tasks.append((shape, Candidates.of(keep)))
+    return Group.of(stratum.name, tasks, KernelLibrary(template_source, hardware.units))
+
+
+def validation_group(name: str, problems: list[MMShape], hardware: Hardware) -> Group:
+    """The problems with their whole space."""
+    tasks: list[Task] = [(p, candidate_space(p, hardware)) for p in problems]
+    return Group.of(name, tasks, KernelLibrary(template_source, hardware.units))
+
+
+def contenders(dataset: Dataset, hardware: Hardware) -> list[Task]:
+    """Each problem with those of its timed candidates that may be the fastest: measured near the
+    best, or predicted near it; and ATen."""
+    model = load_registered("matmul", hardware)
+    codes, names = dataset.codes("template")
+    times, ids = dataset.values("time_us"), dataset.problems.ids
+    tasks: list[Task] = []
+    for row in dataset.problems.first.tolist():
+        own = np.flatnonzero((ids == ids[row]) & np.isfinite(times))
+        fields = {n: dataset.values(n)[own].astype(np.int32) for n in NUMBER_FIELDS}
+        candidates = Candidates(tuple(names), codes[own].astype(np.int32), fields)
+        problem = dataset.problem(row)
+        predicted, _ = model.predict_us(problem, candidates, hardware)
+        wanted = predicted <= RECHECKED * predicted.min()
+        wanted |= times[own] <= RECHECKED * times[own].min()
+        tasks.append((problem, candidates.take(wanted | candidates.is_template(ATEN))))
+    return tasks
+
+
+def one_step(dataset: Dataset, hardware: Hardware) -> list[Task]:
+    """Each problem with those of its candidates that run without a loop over K and may be among the
+    fastest: one of the same blocks was timed near the best; and ATen."""
+    times = np.nan_to_num(dataset.values("time_us"), nan=np.inf)
+    ids, groups = dataset.problems.ids, dataset.problems
+    best = np.full(len(groups), np.inf)
+    np.minimum.at(best, ids, times)
+    near = (dataset.values("block_k") >= dataset.values("K")) & (times <= ONE_STEP * best[ids])
+    tasks: list[Task] = []
+    for number in np.unique(ids[near]).tolist():
+        problem = dataset.problem(int(groups.first[number]))
+        timed = {_without_stages(t.candidate) for t in dataset.take(near & (ids == number))}
+        space = candidate_space(problem, hardware)
+        wanted = [c.template == ATEN or _without_stages(c) in timed for c in space]
+        if sum(wanted) > 1:
+            tasks.append((problem, space.take(np.array(wanted))))
+    return tasks
+
+
+def _without_stages(candidate: Candidate) -> Candidate:
+    """The same for all that are the same kernel where nothing loops; TMA's kernels do loop."""
+    if candidate.config is None or candidate.template in TMA_TEMPLATES:
+        return candidate
+    return replace(candidate, config=replace(candidate.config, num_stages=1))
