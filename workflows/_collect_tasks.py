@@ -116,15 +116,15 @@ def one_step(dataset: Dataset, hardware: Hardware) -> list[Task]:
     tasks: list[Task] = []
     for number in np.unique(ids[near]).tolist():
         problem = dataset.problem(int(groups.first[number]))
-        timed = {_without_stages(t.candidate) for t in dataset.take(near & (ids == number))}
+        timed = {without_stages(t.candidate) for t in dataset.take(near & (ids == number))}
         space = candidate_space(problem, hardware)
-        wanted = [c.template == ATEN or _without_stages(c) in timed for c in space]
+        wanted = [c.template == ATEN or without_stages(c) in timed for c in space]
         if sum(wanted) > 1:
             tasks.append((problem, space.take(np.array(wanted))))
     return tasks
 
 
-def _without_stages(candidate: Candidate) -> Candidate:
+def without_stages(candidate: Candidate) -> Candidate:
     """The same for all that are the same kernel where nothing loops; TMA's kernels do loop."""
     if candidate.config is None or candidate.template in TMA_TEMPLATES:
         return candidate

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from _collect_tasks import without_stages
 
-from torch_diode.candidates.exhaustive import TMA_TEMPLATES
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.dataset import Dataset
@@ -31,10 +30,7 @@ Key = tuple[MMShape, Candidate]
 def keys(dataset: Dataset) -> Iterator[Key]:
     """Problem and kernel of each timing: stages tell kernels apart only where something loops."""
     for timing in dataset:
-        candidate = timing.candidate
-        if candidate.config is not None and candidate.template not in TMA_TEMPLATES:
-            candidate = replace(candidate, config=replace(candidate.config, num_stages=1))
-        yield timing.problem, candidate
+        yield timing.problem, without_stages(timing.candidate)
 
 
 def adopted(before: Dataset, again: Dataset | None) -> Dataset:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from torch_diode.cli.report import report
 from torch_diode.hardware import known
 from torch_diode.integration.lowering import Input, lower, pretend
 from torch_diode.integration.record import Decision
+from torch_diode.types.errors import DiodeError
 
 ROOT = Path(__file__).resolve().parents[1]
 HARDWARE = "nvidia-h200"
@@ -175,4 +177,8 @@ def sum_up(decisions: list[Decision], truths: dict[td.MMShape, Truth]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except DiodeError as fault:
+        print(f"error: {fault}", file=sys.stderr)
+        sys.exit(2)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from torch_diode.model.batches import ProblemBatches
+from torch_diode.model.epoch import EpochOptions, Row, run_epoch
 from torch_diode.model.feature_table import FeatureTable
-from torch_diode.model.losses import listwise_loss, regression_loss
 from torch_diode.model.networks import TimingNetwork
-from torch_diode.model.schedule import set_rate
-from torch_diode.model.training import Row, config_parameters
+from torch_diode.model.training import config_parameters
 
 
 @dataclass(frozen=True)
-class LessonOptions:
+class LessonOptions(EpochOptions):
     """How a lesson is taught. Its times have no noise, so differences count that a measurement
     could not tell: `near`, `floor` and `temperature` are sharper than in training."""
 
@@ -43,28 +40,13 @@ def teach(
 ) -> list[Row]:
     """Train the network for configs on the table, in place; its heads stay as they are."""
     o = options
-    network.to(device).train()
+    network.to(device)
     batches = ProblemBatches(table, device=device)
     parameters = config_parameters(network)
     optimizer = torch.optim.AdamW(parameters, o.learning_rate, weight_decay=o.weight_decay)
-    steps = math.ceil(len(batches) / o.batch_problems)
     history: list[Row] = []
     for epoch in range(o.epochs):
-        total = np.zeros(2)
-        drawn = batches.draw(o.batch_problems, np.random.default_rng((seed, epoch)))
-        for number, batch in enumerate(drawn):
-            set_rate(optimizer, o.learning_rate, (epoch + number / steps) / o.epochs, o.warmup)
-            predicted = network(batch.problem, batch.config, batch.group)
-            error = regression_loss(predicted, batch, o.near, o.floor)
-            order = listwise_loss(predicted, batch, o.temperature)
-            optimizer.zero_grad()
-            (error + o.list_weight * order).backward()
-            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-            optimizer.step()
-            total += (error.item(), order.item())
-        history.append(
-            {"epoch": epoch + 1, "loss": total[0] / steps, "list_loss": total[1] / steps}
-        )
+        history.append(run_epoch(network, batches, optimizer, o, seed, epoch))
         if progress is not None:
             progress(history[-1])
     network.eval()

@@ -25,19 +25,17 @@ from torch_diode.files.atomic import replacing
 from torch_diode.model.batches import ProblemBatches
 from torch_diode.model.checkpoint import read_tensors
 from torch_diode.model.confidence import fit_doubt
+from torch_diode.model.epoch import EpochOptions, Row, run_epoch
 from torch_diode.model.feature_table import FeatureTable
 from torch_diode.model.glance import fit_glance
-from torch_diode.model.losses import listwise_loss, regression_loss
 from torch_diode.model.networks import DeepMatmulTimingModel, TimingNetwork, build_network
 from torch_diode.model.problem_arrays import Floats
-from torch_diode.model.schedule import set_rate
 from torch_diode.model.scoring import best_shift, predict_log_ratio, regret_scores
 from torch_diode.model.split import split
 from torch_diode.model.vendor_calls import aten_calls, split_calls
 from torch_diode.model.vendor_training import train_head
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
-Row = dict[str, float]
 Progress = Callable[[Row], None]
 
 _FEW_CALLS = 10_000
@@ -45,7 +43,7 @@ _FEW_CALLS = 10_000
 
 
 @dataclass(frozen=True)
-class TrainingOptions:
+class TrainingOptions(EpochOptions):
     """Everything a training run depends on beside its data."""
 
     kind: str = "deep"
@@ -246,30 +244,9 @@ class _Run:
 
     def train_epoch(self, evaluating: bool = True) -> Row:
         """All problems once; the row of history for it, with the regret where it was evaluated."""
-        o, total, steps = (
-            self.options,
-            np.zeros(2),
-            math.ceil(len(self.batches) / self.options.batch_problems),
-        )
-        self.network.train()
-        rng = np.random.default_rng((o.seed, self.epoch))
-        for number, batch in enumerate(self.batches.draw(o.batch_problems, rng)):
-            done = (self.epoch + number / steps) / o.epochs
-            set_rate(self.optimizer, o.learning_rate, done, o.warmup)
-            predicted = self.network(batch.problem, batch.config, batch.group)
-            error = regression_loss(predicted, batch, o.near, o.floor)
-            order = listwise_loss(predicted, batch, o.temperature)
-            self.optimizer.zero_grad()
-            (error + o.list_weight * order).backward()
-            torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
-            self.optimizer.step()
-            total += (error.item(), order.item())
+        o = self.options
+        row = run_epoch(self.network, self.batches, self.optimizer, o, o.seed, self.epoch)
         self.epoch += 1
-        row = {
-            "epoch": self.epoch,
-            "loss": float(total[0]) / steps,
-            "list_loss": float(total[1]) / steps,
-        }
         due = self.epoch % o.evaluate_every == 0 or self.epoch == o.epochs
         if evaluating and due:
             row |= self._evaluate()
