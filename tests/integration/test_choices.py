@@ -11,15 +11,17 @@ import numpy as np
 import pytest
 import torch
 from torch._inductor.choices import InductorChoices
-from torch._inductor.select_algorithm import ExternKernelCaller
+from torch._inductor.select_algorithm import AlgorithmSelectorCache, ExternKernelCaller
 from torch._inductor.virtualized import V
 
 from tests.integration.cases import BLOCKS, CONFIG, MAX_AUTOTUNE, OPS, B, K, M, N, inputs
 from tests.integration.forced import Answering, Forced, abstaining
 from torch_diode.integration import registration
+from torch_diode.integration.answer import FEW
 from torch_diode.integration.choices import DiodeInductorChoices
 from torch_diode.integration.guard import DiodeWarning
 from torch_diode.integration.lowering import Input, lower
+from torch_diode.integration.releases import marks_of
 from torch_diode.types.candidate import TritonGEMMConfig
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.ranking import Ranking
@@ -59,6 +61,21 @@ def test_max_autotune_gets_the_best_few_with_aten_among_them(
     assert len(triton) == 4
     assert tile_of(triton[0]) == (64, 32, 64)
     assert any(isinstance(c, ExternKernelCaller) for c in choices)
+
+
+def test_the_few_are_marked_to_be_timed_cleanly_and_inductors_timing_comes_back(
+    benchmarked: list[list[Any]],
+) -> None:
+    before = dict(vars(AlgorithmSelectorCache))
+    with registration.using(Forced(CONFIG)):
+        lower(torch.mm, inputs("mm"), generate=False)
+        assert dict(vars(AlgorithmSelectorCache)) == before
+        lower(torch.mm, inputs("mm"), MAX_AUTOTUNE, generate=False)
+        assert AlgorithmSelectorCache.__dict__["lookup"] is not before.get("lookup")
+    (choices,) = benchmarked
+    marked = {marks_of(c).get(FEW, False) for c in choices if not isinstance(c, ExternKernelCaller)}
+    assert marked == {True}
+    assert dict(vars(AlgorithmSelectorCache)) == before
 
 
 def test_max_autotune_gets_more_where_the_heuristic_is_unsure(

@@ -12,9 +12,10 @@ from torch._inductor import select_algorithm as select
 from torch._inductor.select_algorithm import AlgorithmSelectorCache, ExternKernelChoice
 
 from torch_diode.integration import clean_times as module
+from torch_diode.integration.answer import FEW
 from torch_diode.integration.clean_times import CleanTimes, clean_times
-from torch_diode.integration.feedback import MatmulDatasetCollector, count_benchmarks
-from torch_diode.integration.releases import add_preprocessing, launch_of
+from torch_diode.integration.feedback import MatmulDatasetCollector, add_feedback, count_benchmarks
+from torch_diode.integration.releases import add_preprocessing, launch_of, marks_of
 from torch_diode.types.candidate import ATEN
 
 METHODS = ("benchmark_choices", "benchmark_in_sub_process", "lookup")
@@ -222,3 +223,78 @@ def test_benchmarks_are_counted_as_they_happen(offering):
         compiled(24, 32, 104)
     assert counts == {"choices": 2, "benchmarked": 2}
     assert vars(AlgorithmSelectorCache)["benchmark_choice"] is own
+
+
+def marking(choices: list[Any]) -> list[Any]:
+    for choice in choices:
+        marks_of(choice)[FEW] = True
+    return choices
+
+
+@pytest.fixture
+def few() -> Iterator[CleanTimes]:
+    clean_times.keep_for_few()
+    yield clean_times
+    clean_times.leave_few()
+
+
+def test_of_all_lists_those_of_a_heuristics_few_are_timed_cleanly(offering, few):
+    offering(SLOW)
+    repeats: list[set[int | None]] = []
+
+    def heard(timings: dict[Any, float], *_: Any) -> None:
+        found = [few.measured.get(choice) for choice in timings]
+        repeats.append({None if measured is None else measured.repeats for measured in found})
+
+    undo = [add_feedback(heard)]
+    compiled(24, 32, 112)
+    undo.append(add_preprocessing(marking))
+    try:
+        result = compiled(24, 32, 120)
+    finally:
+        for one in undo:
+            one()
+    assert torch.equal(result, torch.full((24, 32), 120.0))
+    assert repeats == [{None}, {1, 22}]
+
+
+def test_between_two_such_lists_no_memory_is_kept(offering, few):
+    offering(SLOW)
+    undo = add_preprocessing(marking)
+    try:
+        compiled(24, 32, 128)
+    finally:
+        undo()
+    assert not few._timers
+
+
+def test_a_user_who_wants_benchmarks_in_another_process_gets_that(offering, few):
+    offering(SLOW)
+    heard: list[int] = []
+    apart = vars(AlgorithmSelectorCache)["benchmark_in_sub_process"]
+
+    def counting(cls: Any, choices: Any, *rest: Any, **more: Any) -> dict[Any, float]:
+        heard.append(len(choices))
+        return dict.fromkeys(choices, 1.0)
+
+    few.leave_few()
+    AlgorithmSelectorCache.benchmark_in_sub_process = classmethod(counting)
+    try:
+        few.keep_for_few()
+        undo = add_preprocessing(marking)
+        with torch._inductor.config.patch(autotune_in_subproc=True):
+            compiled(24, 32, 136)
+        undo()
+        few.leave_few()
+    finally:
+        AlgorithmSelectorCache.benchmark_in_sub_process = apart
+    assert heard == [2]
+
+
+def test_a_collector_that_closes_leaves_it_for_the_few_and_back(few):
+    inside = attributes()
+    with MatmulDatasetCollector(clean=True):
+        assert attributes() == inside
+    assert attributes() == inside
+    few.leave_few()
+    assert all(attributes()[name] is not inside[name] for name in METHODS)

@@ -16,6 +16,9 @@ from torch_diode.types.errors import DiodeError
 ALONE = "torch_diode_alone"
 """Marks a choice that is to stand alone, whatever else Inductor collects for the same matmul."""
 
+FEW = "torch_diode_few"
+"""Marks a choice that a heuristic named to be benchmarked: its list is timed cleanly."""
+
 TRIES = 5
 """How far down the order to look for a candidate that can be rendered."""
 
@@ -65,6 +68,7 @@ class Answer:
             if name == ATEN:
                 choices += question.own(ATEN)
             elif (choice := self._render(row)) is not None:
+                releases.marks_of(choice)[FEW] = True
                 choices.append(choice)
         choices += question.unranked(self._candidates.templates)
         if not choices and ATEN not in self._offered:

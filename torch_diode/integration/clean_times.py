@@ -1,8 +1,10 @@
-"""The clean timer in place of Inductor's benchmarking of choices, for a while.
+"""The clean timer in place of Inductor's benchmarking of choices.
 
 Inductor puts events around a Python call, so the launch is part of what it measures, and a small
-kernel's time is mostly that. While this is open, whatever Inductor tunes is timed by
-`collection.timer`: GPU time alone, cold L2, the candidates in turn. What it picks follows.
+kernel's time is mostly that: ATen, whose calls take longest, loses to kernels a third slower. Here
+choices are timed by `collection.timer`: GPU time alone, cold L2, the candidates in turn. What
+Inductor picks follows. A collector has everything timed so while it is open; where max-autotune
+gets the few candidates a heuristic named, those are, and nothing else.
 """
 
 from __future__ import annotations
@@ -22,20 +24,24 @@ from torch._inductor.select_algorithm import (
 )
 
 from torch_diode.collection.cpu_timer import CpuTimer
+from torch_diode.collection.head_start import HeadStart
 from torch_diode.collection.timer import Launch, Measured, Timer
 from torch_diode.integration import machine, releases
+from torch_diode.integration.answer import FEW
 from torch_diode.integration.guard import Guard
 
 _VENDOR = (ExternKernelCaller, SubgraphChoiceCaller)
 _KNOWN = (TritonTemplateCaller, *_VENDOR)
 _USUAL_L2_BYTES = 64 << 20
+_ROUNDS_OF_FEW = ((1.5, 6), (1.15, 16))
+"""Of the few a heuristic named most are close, and one of them will run: more samples."""
 _MISSING = object()
 
 Timings = dict[Any, float]
 
 
 class CleanTimes:
-    """Stands in for three methods of Inductor's selector while anyone has it open.
+    """Stands in for three methods of Inductor's selector while anyone has use for it.
 
     `measured` holds what each choice took, for as long as Inductor keeps the choice. A list with a
     choice of another kind in it (CUTLASS may break the CUDA context, and belongs in a process of
@@ -47,37 +53,58 @@ class CleanTimes:
         self.measured: weakref.WeakKeyDictionary[Any, Measured] = weakref.WeakKeyDictionary()
         self._selector = selector
         self._users = 0
+        self._few = False
         self._lock = threading.RLock()
         self._timers: dict[torch.device, Timer] = {}
+        self._head_starts: dict[torch.device, HeadStart] = {}
         self._known: dict[tuple[Any, ...], tuple[float, Measured | None]] = {}
         self._undo: list[Callable[[], None]] = []
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[CleanTimes]:
-        """In place until the last who opened it is done."""
+        """In place for whatever Inductor tunes, until the last who opened it is done."""
         with self._lock:
             self._users += 1
-            if self._users == 1:
-                self._install()
+            self._install()
         try:
             yield self
         finally:
             with self._lock:
                 self._users -= 1
                 if not self._users:
+                    self._timers.clear()
                     self._remove()
 
+    def keep_for_few(self) -> None:
+        """In place for lists of a heuristic's few from now on."""
+        with self._lock:
+            self._few = True
+            self._install()
+
+    def leave_few(self) -> None:
+        """Those are Inductor's to time again."""
+        with self._lock:
+            self._few = False
+            self._remove()
+
+    def _takes(self, choices: Sequence[Any]) -> bool:
+        if not (self._users or (self._few and any(releases.marks_of(c).get(FEW) for c in choices))):
+            return False
+        return all(isinstance(choice, _KNOWN) for choice in choices)
+
     def _install(self) -> None:
+        if self._undo:
+            return
         selector = self._selector
         benchmark, lookup = selector.benchmark_choices, selector.lookup
         apart, here = selector.benchmark_in_sub_process, selector.benchmark_in_current_process
 
-        # Each asks whether anyone has this open: somebody may have wrapped it, and keep it.
+        # Each asks whether anyone has use for it: somebody may have wrapped it, and keep it.
         def benchmark_choices(
             cls: Any, choices: Sequence[Any], autotune_args: Any, *rest: Any, **more: Any
         ) -> Timings:
             collective = any(rest) or any(more.values())
-            if self._users and not collective and all(isinstance(c, _KNOWN) for c in choices):
+            if not collective and self._takes(choices):
                 found = self.guard.run(lambda: self._benchmark(choices, autotune_args))
                 if found is not None:
                     return found
@@ -87,7 +114,8 @@ class CleanTimes:
         def benchmark_in_sub_process(
             cls: Any, choices: Sequence[Any], *rest: Any, **more: Any
         ) -> Timings:
-            ours = self._users and all(isinstance(choice, _KNOWN) for choice in choices)
+            # A user who asked for processes apart gets them; a collector needs its times.
+            ours = self._users and self._takes(choices)
             found: Timings = (here if ours else apart)(choices, *rest, **more)
             return found
 
@@ -99,7 +127,7 @@ class CleanTimes:
             benchmark: Callable[[Any], Timings] | None,
             hint_override: int | None = None,
         ) -> Timings:
-            if self._users:
+            if self._takes(choices):
                 return self._lookup((op, inputs, hint_override), choices, benchmark)
             found: Timings = lookup(cache, choices, op, inputs, benchmark, hint_override)
             return found
@@ -124,9 +152,10 @@ class CleanTimes:
         self._undo.append(undo)
 
     def _remove(self) -> None:
+        if self._users or self._few:
+            return
         while self._undo:
             self._undo.pop()()
-        self._timers.clear()
         self._known.clear()
 
     def _lookup(
@@ -167,7 +196,7 @@ class CleanTimes:
                     launches[choice] = launch
             if launches:
                 with _on(timer.device):
-                    found = timer.measure(list(launches.values()))
+                    found = self._measured(timer, list(launches.values()))
                 for choice, measured in zip(launches, found, strict=True):
                     self.measured[choice] = measured
                     timings[choice] = measured.time_us / 1000
@@ -176,15 +205,29 @@ class CleanTimes:
             for choice in choices:
                 releases.end_launches(choice)
 
+    def _measured(self, timer: Timer, launches: Sequence[Launch]) -> list[Measured]:
+        if self._users:
+            return timer.measure(launches)
+        found = timer.measure(launches, _ROUNDS_OF_FEW)
+        self._head_starts[timer.device] = timer.head_start
+        return found
+
     def _timer(self, device: torch.device) -> Timer | None:
-        if device not in self._timers:
-            if device.type == "cuda":
-                l2_bytes = machine.hardware_of(device).l2_bytes or _USUAL_L2_BYTES
-                with _on(device):
-                    self._timers[device] = Timer(device, 2 * l2_bytes)
-            elif device.type == "cpu":
-                self._timers[device] = CpuTimer()
-        return self._timers.get(device)
+        """The device's timer. A collector's is kept; else the memory it clears the L2 with goes
+        back, and only what it has learnt of this machine stays."""
+        known = self._timers.get(device)
+        if known is not None or device.type not in ("cuda", "cpu"):
+            return known
+        if device.type == "cpu":
+            timer: Timer = CpuTimer()
+        else:
+            l2_bytes = machine.hardware_of(device).l2_bytes or _USUAL_L2_BYTES
+            learnt = self._head_starts.get(device, HeadStart())
+            with _on(device):
+                timer = Timer(device, 2 * l2_bytes, head_start=learnt)
+        if self._users:
+            self._timers[device] = timer
+        return timer
 
 
 def _tried(choice: Any, inputs: Sequence[Any], out: torch.Tensor) -> Launch | None:

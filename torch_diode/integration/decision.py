@@ -24,6 +24,7 @@ from torch_diode.types.problem import OPS, MMShape
 from torch_diode.types.ranking import Ranking
 
 if TYPE_CHECKING:
+    from torch_diode.integration.clean_times import CleanTimes
     from torch_diode.integration.question import Question
 
 
@@ -40,6 +41,7 @@ class Decider:
         self._heuristics: dict[str, Heuristic | DiodeError | None] = {}
         self._rankings = Rankings()
         self._lock = threading.Lock()
+        self._clean_times: CleanTimes | None = None
 
     def change(self, settings: Settings) -> None:
         """Answer under other settings from now on; default heuristics are looked for afresh."""
@@ -47,6 +49,12 @@ class Decider:
             self.settings = settings
             self._heuristics = {}
             self._rankings = Rankings()
+
+    def rest(self) -> None:
+        """Leave what answers set up beside themselves; the next one sets it up again."""
+        if self._clean_times is not None:
+            self._clean_times.leave_few()
+            self._clean_times = None
 
     def answer(self, question: Question) -> list[Any] | None:
         """The choices to return to Inductor; None to return its own."""
@@ -129,6 +137,7 @@ class Decider:
             count = selection.how_many(ranking, candidates, self.settings.top)
             rows = selection.shortlist(ranking, candidates, count)
             choices: list[Any] | None = answer.several(rows)
+            self._have_few_timed()
         else:
             winner, choices = answer.single(map(int, selection.alone(ranking, candidates)))
             rows = [winner]
@@ -136,6 +145,12 @@ class Decider:
         if choices != []:
             self._keep(question, problem, hardware, candidates, ranking, rows, took, follows)
         return choices if self.settings.mode != "observe" else None
+
+    def _have_few_timed(self) -> None:
+        from torch_diode.integration.clean_times import clean_times
+
+        clean_times.keep_for_few()
+        self._clean_times = clean_times
 
     def _check_asked(self, question: Question) -> None:
         """Leave what is not ours to torch: other ops, other devices, other calls of a matmul.

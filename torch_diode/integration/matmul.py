@@ -110,8 +110,10 @@ class MatmulIntegration(ChoicesIntegration):
         return self.decider.fingerprint(devices)
 
     def uninstall(self, sockets: Sockets) -> None:
-        """As the base does, and without our look at the lists of choices."""
+        """As the base does, and without our look at the lists of choices and their timing."""
         super().uninstall(sockets)
+        if self._decider is not None:
+            self._decider.rest()
         if self._undo_preprocessing is not None:
             self._undo_preprocessing()
             self._undo_preprocessing = None
