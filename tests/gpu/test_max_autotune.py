@@ -1,4 +1,4 @@
-"""max-autotune with torch-diode: few candidates, and timed by the clock that has no launch in it."""
+"""max-autotune with torch-diode: few candidates, timed by a clock with no launch in it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def test_the_few_are_timed_without_their_launches_and_atens_call_is_no_handicap(
     try:
         with registration.using(Forced(SLOW), top=3), torch.no_grad():
             options = {"max_autotune": True, "fx_graph_cache": False}
-            found = torch.compile(torch.addmm, options=options)(bias, a, b.t())
+            compiled: Any = torch.compile(torch.addmm, options=options)
+            found = compiled(bias, a, b.t())
     finally:
         undo()
     expected = torch.addmm(bias, a, b.t())
