@@ -55,6 +55,11 @@ def test_tma_alignment_looks_at_rows_as_they_lie_in_memory() -> None:
     assert tma_aligned(MMShape("mm", 7, 8, 16))
     assert not tma_aligned(MMShape("mm", 7, 8, 16, transpose_a=True))
     assert not tma_aligned(MMShape("mm", 8, 7, 16))
+
+
+def test_a_single_row_is_not_for_tma_since_inductor_takes_it_for_a_column() -> None:
+    assert not tma_aligned(MMShape("mm", 1, 64, 64))
+    assert tma_aligned(MMShape("mm", 2, 64, 64))
     assert tma_aligned(MMShape("mm", 8, 7, 16, transpose_b=True))
     assert tma_aligned(MMShape("mm", 8, 4, 4, dtype="float32"))
 

@@ -36,7 +36,7 @@ def test_the_few_are_timed_without_their_launches_and_atens_call_is_no_handicap(
     before = torch.cuda.memory_allocated()
     try:
         with registration.using(Forced(SLOW), top=3), torch.no_grad():
-            options = {"max_autotune": True, "fx_graph_cache": False}
+            options: dict[str, Any] = {"max_autotune": True, "fx_graph_cache": False}
             compiled: Any = torch.compile(torch.addmm, options=options)
             found = compiled(bias, a, b.t())
     finally:

@@ -64,7 +64,13 @@ def arch_number(arch: str) -> int:
 
 
 def tma_aligned(problem: MMShape) -> bool:
-    """Whether both operands' rows, as they lie in memory, are multiples of 16 bytes."""
+    """Whether both operands' rows, as they lie in memory, are multiples of 16 bytes.
+
+    A single row is not: Inductor (2.9 to 2.15) takes it for a transposed A, and the kernel's result
+    is wrong.
+    """
+    if problem.M == 1:
+        return False
     item = DTYPE_BYTES[problem.dtype]
     inner_a = problem.M if problem.transpose_a else problem.K
     inner_b = problem.K if problem.transpose_b else problem.N

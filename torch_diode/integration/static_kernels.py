@@ -94,6 +94,7 @@ def static_kernels(problem: MMShape, candidates: Sequence[Candidate]) -> list[St
             lower(getattr(torch, problem.op), inputs_of(problem), config, generate=False)
     finally:
         undo()
+        handler.decider.rest()
         torch.backends.cuda.matmul.allow_tf32 = before
     kernels: dict[Candidate, StaticKernel] = {}
     for choice in found:
