@@ -21,6 +21,7 @@ VARIANTS = {
     "max-autotune": {"TORCH_DIODE": "0"},
 }
 REPEATS, REPLAYS = 20, 20
+_LINES_TOLD = 20
 LARGEST_ERROR = 0.05
 """Of the whole result, relative to eager's: bfloat16 through six layers."""
 
@@ -29,7 +30,11 @@ def show() -> None:
     """Measure each variant and print compile and GPU times."""
     from torch_diode.cli.output import print_table
 
-    print("\nThe same transformer, compiled and run on this machine's GPU:\n", flush=True)
+    print(
+        "\nThe same transformer, compiled and run on this machine's GPU, each way from empty caches;"
+        "\nmax-autotune benchmarks about twenty kernels a matmul, which takes a minute or two:\n",
+        flush=True,
+    )
     found = {name: measured(name) for name in VARIANTS}
     base = found["plain torch.compile"]
     rows = [
@@ -59,12 +64,13 @@ def measured(variant: str) -> dict[str, Any]:
         ended = subprocess.run(
             [sys.executable, __file__, "--variant", variant],
             env={**os.environ, **caches, **VARIANTS[variant]},
-            stdout=subprocess.PIPE,
+            capture_output=True,  # Inductor reports every kernel it benchmarks
             text=True,
             check=False,
         )
     if ended.returncode:
-        sys.exit(f"demo: {variant} ended with {ended.returncode}")
+        told = "\n".join(ended.stderr.splitlines()[-_LINES_TOLD:])
+        sys.exit(f"{told}\ndemo: {variant} ended with {ended.returncode}")
     return dict(json.loads(ended.stdout.splitlines()[-1]))
 
 
