@@ -31,8 +31,8 @@ def show() -> None:
     from torch_diode.cli.output import print_table
 
     print(
-        "\nThe same transformer, compiled and run on this machine's GPU, each way from empty caches;"
-        "\nmax-autotune benchmarks about twenty kernels a matmul, which takes a minute or two:\n",
+        "\nThe same transformer, compiled and run on this machine's GPU, each way from empty caches."
+        "\nMax-autotune benchmarks about twenty kernels a matmul: a minute or two.\n",
         flush=True,
     )
     found = {name: measured(name) for name in VARIANTS}
