@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_diode.collection.shape_sources import LogNormal, LogUniform, ShapeSource
+from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types.errors import InvalidValueError
+
+REAL = Path(__file__).parents[2] / "diode_datasets" / "shapes" / "real_models.json"
 
 
 def test_the_same_seed_draws_the_same_problems_and_another_seed_others() -> None:
@@ -23,6 +27,22 @@ def test_sizes_follow_the_law_they_are_drawn_by() -> None:
     deviation = math.sqrt(sum((value - mean) ** 2 for value in logs) / len(logs))
     assert mean == pytest.approx(5.9139, abs=0.1)
     assert deviation == pytest.approx(1.6697, abs=0.1)
+
+
+def test_rounded_sizes_follow_the_same_law_and_are_multiples_as_often_as_real_ones() -> None:
+    source = ShapeSource(LogNormal(rounded=True), high=2**31 - 1, most_bytes=2**62)
+    problems = list(source.draw(4000, 0))
+    for name, mean in (("M", 6.5725), ("N", 5.9139), ("K", 6.2049)):
+        sizes = [getattr(problem, name) for problem in problems]
+        assert sum(map(math.log, sizes)) / len(sizes) == pytest.approx(mean, abs=0.15)
+    real = read_shapes(REAL).problems
+    for name in "MNK":
+        sizes = [getattr(p, name) for p in real]
+        drawn = [getattr(p, name) for p in problems if getattr(p, name) >= 512]
+        for step in (2, 8, 64):
+            share = sum(size % step == 0 for size in sizes) / len(sizes)
+            found = sum(size % step == 0 for size in drawn) / len(drawn)
+            assert found == pytest.approx(share, abs=0.1)
 
 
 @given(st.integers(1, 64), st.integers(256, 4096), st.sampled_from([1, 8, 16]), st.integers(0, 99))

@@ -51,7 +51,8 @@ Dtypes = Annotated[
 ]
 NumShapes = Annotated[int, typer.Option(help="Problems to draw.")]
 IsLogNormal = Annotated[
-    bool, typer.Option("--log-normal", help="Sizes by the log-normal law of real workloads.")
+    bool,
+    typer.Option("--log-normal", help="Sizes by the law of real workloads, and as round as those."),
 ]
 Mean = Annotated[float, typer.Option(help="Mean of the size's natural logarithm.")]
 Deviation = Annotated[float, typer.Option(help="Its standard deviation.")]

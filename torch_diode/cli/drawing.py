@@ -61,7 +61,7 @@ class Drawing:
         )
         low, high = (1, ShapeSource.high) if self.log_normal else (evenly.low, evenly.high)
         return ShapeSource(
-            LogNormal(self.m, self.n, self.k) if self.log_normal else evenly,
+            LogNormal(self.m, self.n, self.k, rounded=True) if self.log_normal else evenly,
             self.operations,
             self.dtypes,
             self.layouts,

@@ -11,19 +11,43 @@ from torch_diode.types import checks
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import BATCHED, MMShape
 
+_STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_STEPS_OF_REAL_SIZES = (
+    (14, 4, 7, 7, 6, 4, 6, 6, 45),
+    (4, 1, 1, 3, 2, 2, 9, 12, 67),
+    (3, 1, 1, 2, 1, 2, 8, 11, 73),
+)
+"""Of every hundred M, N and K of the shipped shapes of real models, how many each of these is the
+largest to divide."""
+
 
 @dataclass(frozen=True)
 class LogNormal:
-    """Sizes whose natural logarithm is normal; the defaults are fitted to real workloads."""
+    """Sizes whose natural logarithm is normal; the defaults are fitted to real workloads.
+
+    A size drawn so is odd every second time and hardly ever a multiple of 64, which most real ones
+    are, and which decides what kernels can run: `rounded` makes them multiples as often as those.
+    """
 
     m: tuple[float, float] = (6.5725, 2.5562)
     n: tuple[float, float] = (5.9139, 1.6697)
     k: tuple[float, float] = (6.2049, 2.1647)
+    rounded: bool = False
 
     def sizes(self, source: random.Random) -> tuple[int, int, int]:
         """One M, N and K."""
-        m, n, k = (round(source.lognormvariate(*law)) for law in (self.m, self.n, self.k))
+        sizes = [round(source.lognormvariate(*law)) for law in (self.m, self.n, self.k)]
+        if self.rounded:
+            for i, shares in enumerate(_STEPS_OF_REAL_SIZES):
+                sizes[i] = _rounded(sizes[i], source.choices(_STEPS, shares)[0])
+        m, n, k = sizes
         return m, n, k
+
+
+def _rounded(size: int, step: int) -> int:
+    """To a multiple of a power of two, a smaller one where the size would be another after it."""
+    step = min(step, 1 << max(size.bit_length() - 2, 0))
+    return max(round(size / step), 1) * step
 
 
 @dataclass(frozen=True)
