@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 
-from torch_diode.candidates.exhaustive import TMA_TEMPLATES
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.campaign import Group, Task
 from torch_diode.collection.kernels import KernelLibrary
@@ -26,8 +24,6 @@ FAR = 6.0
 """Candidates the analytical heuristic thinks this many times slower than the best are timed on a
 tenth of the training problems only: most of the GPU's time would go into the hopeless ones."""
 RECHECKED = 1.12
-ONE_STEP = 1.6
-"""How far behind the best a kernel that had a loop over K may be, to be timed without."""
 
 
 def candidate_configs(
@@ -105,27 +101,15 @@ def contenders(dataset: Dataset, hardware: Hardware) -> list[Task]:
     return tasks
 
 
-def one_step(dataset: Dataset, hardware: Hardware) -> list[Task]:
-    """Each problem with those of its candidates that run without a loop over K and may be among the
-    fastest: one of the same blocks was timed near the best; and ATen."""
-    times = np.nan_to_num(dataset.values("time_us"), nan=np.inf)
-    ids, groups = dataset.problems.ids, dataset.problems
-    best = np.full(len(groups), np.inf)
-    np.minimum.at(best, ids, times)
-    near = (dataset.values("block_k") >= dataset.values("K")) & (times <= ONE_STEP * best[ids])
+def missing(dataset: Dataset, hardware: Hardware) -> list[Task]:
+    """Each problem with those of its candidates that the data set has no timing of; and ATen."""
+    have: dict[MMShape, set[Candidate]] = {}
+    for timing in dataset:
+        have.setdefault(timing.problem, set()).add(timing.candidate)
     tasks: list[Task] = []
-    for number in np.unique(ids[near]).tolist():
-        problem = dataset.problem(int(groups.first[number]))
-        timed = {without_stages(t.candidate) for t in dataset.take(near & (ids == number))}
+    for problem, timed in have.items():
         space = candidate_space(problem, hardware)
-        wanted = [c.template == ATEN or without_stages(c) in timed for c in space]
+        wanted = [c.template == ATEN or c not in timed for c in space]
         if sum(wanted) > 1:
             tasks.append((problem, space.take(np.array(wanted))))
     return tasks
-
-
-def without_stages(candidate: Candidate) -> Candidate:
-    """The same for all that are the same kernel where nothing loops; TMA's kernels do loop."""
-    if candidate.config is None or candidate.template in TMA_TEMPLATES:
-        return candidate
-    return replace(candidate, config=replace(candidate.config, num_stages=1))

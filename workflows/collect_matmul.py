@@ -5,7 +5,7 @@
     python workflows/collect_matmul.py vendor --output vendor/ --problems 100000 --minutes 2
     python workflows/collect_matmul.py validation --output validation/ --minutes 10
     python workflows/collect_matmul.py recheck --output again/ --dataset validation/ --refine
-    python workflows/collect_matmul.py one-step --output again/ --dataset train/
+    python workflows/collect_matmul.py missing --output again/ --dataset validation/
 
 `train`: strata that share kernels (`collection/strata.py`), each with a random part of its configs,
 half of them drawn from those the analytical heuristic thinks well of: together the strata cover the
@@ -14,8 +14,8 @@ space, and every problem has good candidates. `vendor`: ATen alone, on very many
 timed again until the best time's noise is within half a percent. `recheck`: the contenders of a
 validation set once more, together: what was measured near the best, and what the shipped model
 thinks near it, since a time far above what a model predicts is more often a bad measurement than a
-bad prediction. `one-step`: once more what runs without a loop over K, for data collected before
-that had kernels of its own. No problem of `train` or `vendor` has the op and sizes of one of
+bad prediction. `missing`: candidates a data set has no timing of, when the space has changed since
+it was collected. No problem of `train` or `vendor` has the op and sizes of one of
 `validation` or of the real models.
 """
 
@@ -37,7 +37,7 @@ from _collect_problems import (
     validation_problems,
     vendor_problems,
 )
-from _collect_tasks import contenders, one_step, training_group, validation_group
+from _collect_tasks import contenders, missing, training_group, validation_group
 
 from torch_diode.candidates.offers import arch_number
 from torch_diode.collection.campaign import Campaign, Group, GroupReport, Task
@@ -165,7 +165,7 @@ def run_again(given: argparse.Namespace, start: float) -> None:
     hardware = known(given.hardware)
     library = KernelLibrary(template_source, hardware.units)
     dataset = read_dataset(given.dataset)
-    choose = contenders if given.what == "recheck" else one_step
+    choose = contenders if given.what == "recheck" else missing
     kinds: dict[str, list[Task]] = {}
     for problem, candidates in choose(dataset, hardware):
         kinds.setdefault(kind_name(kind_of(problem)), []).append((problem, candidates))
@@ -216,10 +216,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     runs = {"train": run_train, "vendor": run_vendor, "validation": run_validation}
-    runs |= {"recheck": run_again, "one-step": run_again}
+    runs |= {"recheck": run_again, "missing": run_again}
     parser.add_argument("what", choices=runs)
     parser.add_argument("--output", type=Path, default=Path("timings"), help="directory of shards")
-    parser.add_argument("--dataset", type=Path, help="what to time again: recheck, one-step")
+    parser.add_argument("--dataset", type=Path, help="what to time again: recheck, missing")
     parser.add_argument(
         "--refine", action="store_true", help="time the fastest until their noise is small"
     )
