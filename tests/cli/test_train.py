@@ -170,6 +170,7 @@ def test_a_model_that_is_there_is_not_overwritten(trained, timings):
         (("--dataset", "nowhere.parquet", "--init-from", "no.pt"), "no.pt: no such file"),
         (("--dataset", "nowhere.parquet", "--learning-rate", "-1"), "learning-rate"),
         (("--data-dir", ".", "--file-extensions", "csv"), "file-extensions"),
+        (("--data-dir", ".", "--test-share", "0.8", "--validation-share", "0.5"), "at most 0.9"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(given, said, tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ import typer
 from torch_diode.types import checks
 
 MODEL_TYPES = ("base", "deep")
+_MOST_HELD = 0.9
 
 Model = Annotated[Path, typer.Option(help="Model file to write, .pt or .safetensors.")]
 
@@ -34,6 +35,14 @@ class Learning:
     patience: Annotated[
         int | None,
         typer.Option(help="Epochs without a better validation regret, then it stops (12).", min=1),
+    ] = None
+    test_share: Annotated[
+        float | None,
+        typer.Option(help="Of the problems, held out for the scores (0.15).", min=0, max=0.9),
+    ] = None
+    validation_share: Annotated[
+        float | None,
+        typer.Option(help="Of the problems, to stop by (0.1).", min=0.001, max=0.9),
     ] = None
     hidden_dim: Annotated[
         int | None, typer.Option(help="Width of the layers (deep 64, base 96).", min=1, max=4096)
@@ -70,6 +79,10 @@ class Learning:
             checks.one_of("train", "model-type", self.model_type, MODEL_TYPES)
         if self.learning_rate is not None and not 0 < self.learning_rate < 1:
             checks.refuse("train", "learning-rate", self.learning_rate, "a number from 0 to 1")
+        if (self.test_share or 0) + (self.validation_share or 0) > _MOST_HELD:
+            shares = f"{self.test_share} and {self.validation_share}"
+            expected = f"at most {_MOST_HELD} together, since the rest is to train on"
+            checks.refuse("train", "test-share and validation-share", shares, expected)
 
     @property
     def shape(self) -> dict[str, int]:
@@ -86,5 +99,7 @@ class Learning:
             "learning_rate": self.learning_rate,
             "weight_decay": self.weight_decay,
             "patience": self.patience,
+            "test_share": self.test_share,
+            "validation_share": self.validation_share,
         }
         return {name: value for name, value in given.items() if value is not None}

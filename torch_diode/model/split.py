@@ -44,11 +44,13 @@ def split(
         held_out(problems, test_share, seed),
         held_out(problems, validation_share, seed, test_share),
     )
-    if all(part.any() for part in (*parts, ~(parts[0] | parts[1]))):
+    if parts[0].any() >= (test_share > 0) and parts[1].any() and not (parts[0] | parts[1]).all():
         return parts
-    # Not a draw but a choice that follows the hash, such as another run's test part.
-    rank = np.searchsorted(sizes, place) / len(sizes)
-    return rank < test_share, (rank >= test_share) & (rank < test_share + validation_share)
+    # Shares too small for a draw to hit, or a choice that follows the hash, such as another run's
+    # test part.
+    test, check = (max(round(s * len(sizes)), int(s > 0)) for s in (test_share, validation_share))
+    rank = np.searchsorted(sizes, place)
+    return rank < test, (rank >= test) & (rank < test + check)
 
 
 def _split_few(
