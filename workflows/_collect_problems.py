@@ -68,7 +68,7 @@ def _vendor_problem(source: random.Random) -> MMShape:
     op = source.choices(("mm", "addmm", "bmm", "baddbmm"), (6, 6, 5, 3))[0]
     dtype, tf32 = source.choices(
         (("bfloat16", False), ("float16", False), ("float32", True), ("float32", False)),
-        (8, 7, 6, 4),
+        (6, 5, 10, 4),  # most of what is hardest to predict
     )[0]
     layout = source.choices(("nt", "nn", "tn", "tt"), (8, 7, 4, 1))[0]
     law = LogNormal() if source.random() < 0.5 else LogUniform(16, 8192)

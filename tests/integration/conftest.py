@@ -49,6 +49,8 @@ def benchmarked(monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
     """The lists of choices Inductor would have benchmarked; all of them tie."""
     from torch._inductor.select_algorithm import AlgorithmSelectorCache
 
+    from torch_diode.integration.clean_times import CleanTimes
+
     lists: list[list[Any]] = []
 
     def precompile(self: Any, choices: list[Any], *args: Any, **kwargs: Any) -> Any:
@@ -61,4 +63,6 @@ def benchmarked(monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
     # Asked for as soon as there is more than one choice, and only then.
     monkeypatch.setattr(AlgorithmSelectorCache, "make_precompile_fn", precompile)
     monkeypatch.setattr(AlgorithmSelectorCache, "lookup", lookup)
+    # With no GPU there is nothing to time cleanly either.
+    monkeypatch.setattr(CleanTimes, "_takes", lambda *_: False)
     return lists
