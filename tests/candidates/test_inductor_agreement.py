@@ -90,7 +90,7 @@ def our_configs(template: str, problem: MMShape) -> set[Config]:
     "problem",
     [
         MMShape("mm", 1024, 2048, 512),
-        MMShape("mm", 1, 2048, 512, transpose_b=True),
+        MMShape("mm", 2, 2048, 512, transpose_b=True),
         MMShape("mm", 100, 72, 40),
         MMShape("mm", 1024, 2047, 512),
         MMShape("mm", 512, 512, 512, dtype="float32"),
@@ -120,6 +120,15 @@ def test_inductor_offers_the_same_templates_with_the_same_configs(problem: MMSha
 def test_inductor_splits_k_into_the_same_parts_in_the_same_order(problem: MMShape) -> None:
     offer = inductors_offer(problem).get("decompose_k", [])
     assert tuple(int(kwargs["k_split"]) for kwargs in offer) == k_splits(problem)
+
+
+def test_inductor_takes_a_single_row_for_a_column_so_ours_has_no_tma_there() -> None:
+    """Its kernel then reads A as if it were transposed; where torch no longer says so, the rule in
+    `tma_aligned` can go."""
+    problem = MMShape("mm", 1, 2048, 512, transpose_b=True)
+    offer = inductors_offer(problem)["triton::mm_persistent_tma"]
+    assert {kwargs["A_ROW_MAJOR"] for kwargs in offer} == {False}
+    assert "triton::mm_persistent_tma" not in offered_templates(problem, H200)
 
 
 def test_where_k_is_very_long_ours_is_wider_than_inductors() -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from torch_diode.collection import plan
 from torch_diode.collection.cpu_timer import cpu_library
 from torch_diode.hardware import known
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.problem import MMShape
@@ -74,6 +76,14 @@ def test_a_list_is_cut_to_what_the_chip_can_run_and_keeps_aten():
     too_large = Candidate("triton::mm", TritonGEMMConfig(256, 256, 128, num_stages=5, num_warps=8))
     rule = plan.listed(lambda problem: Candidates.of([fits, too_large]), H200)
     assert set(rule(MMShape("mm", 512, 512, 512))) == {Candidate("aten"), fits}
+
+
+def test_a_list_names_a_kernel_without_a_loop_by_any_number_of_stages():
+    short = MMShape("mm", 512, 512, 64)
+    wanted = Candidate("triton::mm", TritonGEMMConfig(64, 64, 64, 8, 4, 4))
+    found = list(plan.listed(lambda _: Candidates.of([wanted]), H200)(short))
+    assert [c.template for c in found] == [ATEN, "triton::mm"]
+    assert found[1] == replace(wanted, config=replace(wanted.config, num_stages=1))
 
 
 def test_no_problems_are_refused():

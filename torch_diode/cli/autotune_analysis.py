@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from torch_diode.candidates.one_step import stages_matter
 from torch_diode.cli.validation import Validation
 from torch_diode.files.faults import naming
 from torch_diode.files.json_form import write_json
 from torch_diode.files.solutions import read_solution
 from torch_diode.model.evaluation import KS, Mask, Ranked, subset_regrets
 from torch_diode.types.candidate import CONFIG_FIELDS
+from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError
 from torch_diode.types.problem import OPS
 from torch_diode.types.solution import Solution, SolutionConfig
@@ -22,6 +24,7 @@ __all__ = ["KS", "analyse", "derive", "solution_for"]
 
 _AS_FAST = 1.01
 """Within a percent is no slower: times of one kernel repeat no better."""
+_LOOPS = "loops"
 Regrets = npt.NDArray[np.float64]
 
 
@@ -114,6 +117,7 @@ def matching_rows(found: Validation, solution: Solution) -> Mask:
     """The rows whose config the solution names for their problem."""
     table, dataset = found.judged.table, found.dataset
     fields = {name: dataset.values(name)[table.rows] for name in CONFIG_FIELDS}
+    fields[_LOOPS] = _loops(dataset)[table.rows]
     result = np.zeros(len(table.rows), bool)
     general, special = _sorted_out(solution)
     ops = np.array(OPS)[table.arrays.op[table.group]]
@@ -162,5 +166,16 @@ def _match_special(
 def _has(config: SolutionConfig, fields: dict[str, npt.NDArray[Any]], rows: Any) -> Mask:
     found: Any = True
     for name, value in config.fields:
-        found = found & (fields[name][rows] == value)
+        same = fields[name][rows] == value
+        found = found & (same | ~fields[_LOOPS][rows] if name == "num_stages" else same)
     return np.asarray(found)
+
+
+def _loops(dataset: Dataset) -> Mask:
+    """The timings of kernels that stages make a difference to."""
+    codes, names = dataset.codes("template")
+    found = np.zeros(len(dataset), bool)
+    for code, name in enumerate(names):
+        matter = stages_matter(name, dataset.values("block_k"), dataset.values("K"))
+        found |= (codes == code) & matter
+    return found

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from torch_diode.candidates.one_step import as_in_space
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.groups import Group, Task
 from torch_diode.collection.kernel_source import unit_of
@@ -47,7 +48,8 @@ def listed(lists: CandidateRule, hardware: Hardware) -> CandidateRule:
     whole = exhaustive(hardware)
 
     def rule(problem: MMShape) -> Candidates:
-        wanted, space = set(lists(problem)), whole(problem)
+        wanted = {as_in_space(candidate, problem) for candidate in lists(problem)}
+        space = whole(problem)
         keep = [c.template == ATEN or c in wanted for c in space]
         return space.take(np.array(keep, dtype=bool))
 

@@ -79,13 +79,13 @@ class CustomHeuristic(Heuristic):
         answer = self.fn(problem, view)
         if answer is None:
             return None
-        order = self._positions(answer, view)
+        order = self._positions(answer, view, problem)
         if not len(order):
             return None
         return Ranking(order, np.full(len(candidates), np.nan), self.name)
 
     def _positions(
-        self, answer: object, view: CandidateView
+        self, answer: object, view: CandidateView, problem: MMShape
     ) -> np.ndarray[Any, np.dtype[np.int64]]:
         if isinstance(answer, (str, bytes, Candidate)) or not isinstance(answer, Iterable):
             raise InvalidValueError(
@@ -97,12 +97,14 @@ class CustomHeuristic(Heuristic):
         order = [made.get(id(item), -1) for item in chosen]
         for i, item in enumerate(chosen):
             if order[i] < 0:
-                order[i] = self._search(item, view.candidates)
+                order[i] = self._search(item, view.candidates, problem)
         return np.array(order, dtype=np.int64)
 
-    def _search(self, item: object, candidates: Candidates) -> int:
+    def _search(self, item: object, candidates: Candidates, problem: MMShape) -> int:
         """A candidate the function made itself is as good as one it was handed, if it is there."""
-        position = position_of(item, candidates) if isinstance(item, Candidate) else None
+        position = None
+        if isinstance(item, Candidate):
+            position = position_of(item, candidates, problem)
         if position is None:
             raise InvalidValueError(
                 f"{self.name}: got {str(item)!r:.80} in its answer; expected some of the "

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from torch_diode.candidates.one_step import as_in_space
 from torch_diode.heuristics.packed import packed, packed_one
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.candidates import Candidates
+from torch_diode.types.problem import MMShape
 
 
-def position_of(candidate: Candidate, candidates: Candidates) -> int | None:
-    """Where a candidate stands among others; None where it is not among them."""
+def position_of(candidate: Candidate, candidates: Candidates, problem: MMShape) -> int | None:
+    """Where a candidate stands among those of a problem, under its own name or as the space calls
+    its kernel; None where it is not among them."""
+    found = _position(candidate, candidates)
+    if found is None and (other := as_in_space(candidate, problem)) != candidate:
+        found = _position(other, candidates)
+    return found
+
+
+def _position(candidate: Candidate, candidates: Candidates) -> int | None:
     if candidate.template not in candidates.templates:
         return None
     template = candidates.templates.index(candidate.template)

@@ -57,7 +57,7 @@ class LookupTable(Heuristic):
         for entry in entries:
             if self.strict and self._is_stale(entry):
                 continue
-            position = position_of(entry.candidate, candidates)
+            position = position_of(entry.candidate, candidates, problem)
             if position is not None:
                 chosen[position] = entry
         return self._ranking(chosen, len(candidates)) if chosen else None

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from torch_diode.candidates.exhaustive import BLOCKS, TMA_TEMPLATES
 from torch_diode.candidates.offers import DECOMPOSE_K_THRESHOLD, TRITON_DTYPES, has_tma
-from torch_diode.types.candidate import ATEN, Candidate
+from torch_diode.candidates.one_step import stages_matter
+from torch_diode.types.candidate import ATEN, CONFIG_FIELDS, Candidate
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import BATCHED, DTYPE_BYTES, MMShape
@@ -29,7 +30,6 @@ _LARGE = 8192
 _OUTPUTS_A_WARP = 256
 _TMA_ALIGNMENT = 16
 _BLOCKS = ("block_m", "block_n", "block_k")
-_OTHERS = ("group_m", "num_stages")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ def listed_rows(dataset: Dataset, rows: Numbers, hardware: Hardware) -> Listed:
     group = dataset.problems.ids[rows]
     template, names = dataset.codes("template")
     codes = template[rows]
-    fields = {n: dataset.values(n)[rows] for n in (*_BLOCKS, *_OTHERS, "num_warps")}
+    fields = {name: dataset.values(name)[rows] for name in CONFIG_FIELDS}
     found = np.isin(codes, [i for i, name in enumerate(names) if name == ATEN])
     met = np.zeros(len(problems.op), bool)
     met[group[~found]] = True
@@ -59,11 +59,11 @@ def listed_rows(dataset: Dataset, rows: Numbers, hardware: Hardware) -> Listed:
             offered = met & problems.offers(str(op), str(dtype), name, hardware)
             code = names.index(name) if name in names else -1
             members = np.flatnonzero(offered[group] & (codes == code))
-            caps = problems.caps[group[members]]
+            caps, k = problems.caps[group[members]], problems.k[group[members]]
             part = {field: values[members] for field, values in fields.items()}
             for candidate in candidates:
                 if candidate.template == name:
-                    hits = members[_matches(candidate, part, caps)]
+                    hits = members[_matches(candidate, part, caps, k)]
                     found[hits] = True
                     listed += int(np.count_nonzero(offered))
                     timed += len(np.unique(group[hits]))
@@ -101,6 +101,7 @@ class _Problems:
         )
         sizes = {name: dataset.values(name)[first].astype(np.int64) for name in "MNK"}
         m, n, k = (sizes[name] for name in "MNK")
+        self.k = k
         # The largest blocks: the sizes' next powers of two, 16 at least.
         powers = 2 ** np.ceil(np.log2(np.stack([m, n, k], axis=1))).astype(np.int64)
         self.caps = np.maximum(powers, BLOCKS[0])
@@ -123,7 +124,7 @@ class _Problems:
         return np.asarray(found)
 
 
-def _matches(candidate: Candidate, fields: dict[str, Numbers], caps: Numbers) -> Mask:
+def _matches(candidate: Candidate, fields: dict[str, Numbers], caps: Numbers, k: Numbers) -> Mask:
     config = candidate.config
     assert config is not None
     cut = [np.minimum(getattr(config, name), caps[:, i]) for i, name in enumerate(_BLOCKS)]
@@ -131,6 +132,6 @@ def _matches(candidate: Candidate, fields: dict[str, Numbers], caps: Numbers) ->
     found = np.asarray(fields["num_warps"] == warps)
     for name, values in zip(_BLOCKS, cut, strict=True):
         found &= fields[name] == values
-    for name in _OTHERS:
-        found &= fields[name] == getattr(config, name)
-    return found
+    loops = stages_matter(candidate.template, fields["block_k"], k)
+    found &= ~loops | (fields["num_stages"] == config.num_stages)
+    return np.asarray(found & (fields["group_m"] == config.group_m))
