@@ -8,6 +8,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from multiprocessing.connection import wait
 from types import SimpleNamespace
 from typing import Any
 
@@ -169,6 +170,7 @@ def test_results_are_saved_when_a_crew_gives_up():
     recipe = Letters("a")
     with Crew[Any, Any]([compiler]) as compilers, Crew[int, Any]([dead]) as benches:
         benches.start()
+        assert wait(benches.handles(), 60)  # it is gone before there is anything to time
         with pytest.raises(WorkerError, match="SIGKILL"):
             Assembly(recipe, [0], Counter()).run(compilers, benches, time.monotonic() + 60)
     assert recipe.saved == [0]
