@@ -49,7 +49,7 @@ def test_the_few_are_timed_without_their_launches_and_atens_call_is_no_handicap(
     best_candidate = candidates[best]
     assert best_candidate is not None
     assert best_candidate.template == ATEN
-    # The call of ATen from Python takes longer than its kernels on any host.
+    # 22 on an H200.
     vendor = min(t for c, (t, _) in times.items() if getattr(candidates[c], "template", "") == ATEN)
     assert vendor < 60
     assert times[best][1] > 10

@@ -15,6 +15,7 @@ from torch_diode.integration import clean_times as module
 from torch_diode.integration.answer import FEW
 from torch_diode.integration.clean_times import CleanTimes, clean_times
 from torch_diode.integration.feedback import MatmulDatasetCollector, add_feedback, count_benchmarks
+from torch_diode.integration.guard import Guard
 from torch_diode.integration.releases import add_preprocessing, launch_of, marks_of
 from torch_diode.types.candidate import ATEN
 
@@ -233,7 +234,7 @@ def marking(choices: list[Any]) -> list[Any]:
 
 @pytest.fixture
 def few() -> Iterator[CleanTimes]:
-    clean_times.keep_for_few()
+    clean_times.keep_for_few(Guard())
     yield clean_times
     clean_times.leave_few()
 
@@ -268,6 +269,27 @@ def test_between_two_such_lists_no_memory_is_kept(offering, few):
     assert not few._timers
 
 
+def test_a_fault_with_them_is_counted_where_the_heuristic_counts_its_own(
+    offering, few, monkeypatch
+):
+    offering(SLOW)
+
+    def failing(self: CleanTimes, device: torch.device) -> Any:
+        raise KeyError("no timer for few")
+
+    monkeypatch.setattr(CleanTimes, "_timer", failing)
+    guard = Guard()
+    few.keep_for_few(guard)
+    undo = add_preprocessing(marking)
+    try:
+        with pytest.warns(UserWarning, match="no timer for few"):
+            result = compiled(24, 32, 144)
+    finally:
+        undo()
+    assert torch.equal(result, torch.full((24, 32), 144.0))
+    assert sum(guard.counters.fallbacks.values()) == 1
+
+
 def test_a_user_who_wants_benchmarks_in_another_process_gets_that(offering, few):
     offering(SLOW)
     heard: list[int] = []
@@ -280,7 +302,7 @@ def test_a_user_who_wants_benchmarks_in_another_process_gets_that(offering, few)
     few.leave_few()
     AlgorithmSelectorCache.benchmark_in_sub_process = classmethod(counting)
     try:
-        few.keep_for_few()
+        few.keep_for_few(Guard())
         undo = add_preprocessing(marking)
         with torch._inductor.config.patch(autotune_in_subproc=True):
             compiled(24, 32, 136)

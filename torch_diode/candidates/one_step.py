@@ -1,7 +1,8 @@
 """Kernels without a loop over K: where a block holds all of it, stages make no difference.
 
-Configs that differ in nothing else are then the same kernel, to the last instruction. The space has
-it once, with the fewest stages; a table, a list or a solution may name it by any of them.
+Configs that differ in nothing else are then the same kernel, to the last instruction. The space
+has it once, with the fewest stages there are (one on NVIDIA's chips, two on AMD's, which have no
+other); a table, a list or a solution may name it by any of them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def stages_matter(template: str, block_k: Any, k: Any) -> npt.NDArray[np.bool_]:
 
 
 def as_in_space(candidate: Candidate, problem: MMShape) -> Candidate:
-    """The candidate by the name that the space has for its kernel."""
+    """The candidate by one name for all that are its kernel; on NVIDIA's chips the space's."""
     config = candidate.config
     if config is None or stages_matter(candidate.template, config.block_k, problem.K):
         return candidate

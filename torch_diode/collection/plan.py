@@ -50,7 +50,7 @@ def listed(lists: CandidateRule, hardware: Hardware) -> CandidateRule:
     def rule(problem: MMShape) -> Candidates:
         wanted = {as_in_space(candidate, problem) for candidate in lists(problem)}
         space = whole(problem)
-        keep = [c.template == ATEN or c in wanted for c in space]
+        keep = [c.template == ATEN or as_in_space(c, problem) in wanted for c in space]
         return space.take(np.array(keep, dtype=bool))
 
     return rule

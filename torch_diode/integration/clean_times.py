@@ -53,7 +53,7 @@ class CleanTimes:
         self.measured: weakref.WeakKeyDictionary[Any, Measured] = weakref.WeakKeyDictionary()
         self._selector = selector
         self._users = 0
-        self._few = False
+        self._few: Guard | None = None
         self._lock = threading.RLock()
         self._timers: dict[torch.device, Timer] = {}
         self._head_starts: dict[torch.device, HeadStart] = {}
@@ -75,16 +75,17 @@ class CleanTimes:
                     self._timers.clear()
                     self._remove()
 
-    def keep_for_few(self) -> None:
-        """In place for lists of a heuristic's few from now on."""
+    def keep_for_few(self, guard: Guard) -> None:
+        """In place for lists of a heuristic's few from now on; what goes wrong with those is
+        counted by the guard of who named them."""
         with self._lock:
-            self._few = True
+            self._few = guard
             self._install()
 
     def leave_few(self) -> None:
         """Those are Inductor's to time again."""
         with self._lock:
-            self._few = False
+            self._few = None
             self._remove()
 
     def _takes(self, choices: Sequence[Any]) -> bool:
@@ -105,7 +106,8 @@ class CleanTimes:
         ) -> Timings:
             collective = any(rest) or any(more.values())
             if not collective and self._takes(choices):
-                found = self.guard.run(lambda: self._benchmark(choices, autotune_args))
+                guard = self.guard if self._users else self._few or self.guard
+                found = guard.run(lambda: self._benchmark(choices, autotune_args))
                 if found is not None:
                     return found
             own: Timings = benchmark(choices, autotune_args, *rest, **more)

@@ -149,7 +149,7 @@ class Decider:
     def _have_few_timed(self) -> None:
         from torch_diode.integration.clean_times import clean_times
 
-        clean_times.keep_for_few()
+        clean_times.keep_for_few(self.guard)
         self._clean_times = clean_times
 
     def _check_asked(self, question: Question) -> None:
