@@ -36,6 +36,7 @@ from torch_diode.collection.own_caches import own_caches
 from torch_diode.collection.started import seconds_alive
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
+from torch_diode.integration.epilogue import LANES, LEAST_TILE, LONG, SHORT, STEPS
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware
@@ -259,18 +260,33 @@ def summary(rows: list[Row], hardware: Hardware) -> dict[str, Any]:
 
 
 def fitted(rows: list[Row], hardware: Hardware) -> dict[str, Any]:
-    """The launch and the share of the traffic that fit what was measured, where product and result
-    fit into the L2 and where they do not."""
-    result = {}
-    for name, inside in (("in L2", True), ("in memory", False)):
-        found = [(4 * row["M"] * row["N"], row["extra_us"]) for row in rows]
-        own = [(t, extra) for t, extra in found if (t <= hardware.l2_bytes) == inside]
-        if len({traffic for traffic, _ in own}) < 2:
-            continue
-        at = np.array([traffic / (hardware.memory_gbps * 1e3) for traffic, _ in own])
-        share, launch = np.polyfit(at, np.array([extra for _, extra in own]), 1)
-        result[name] = {"cases": len(own), "launch_us": float(launch), "share": float(share)}
-    return result
+    """The decision's constants that fit best what was measured, errors as shares of ATen's time."""
+    names = ("LAUNCH_US", "IN_L2", "IN_MEMORY", "a long function", "a short one")
+    if len(rows) < 2 * len(names):
+        return {}
+    terms = np.array([list(_terms(row, hardware)) for row in rows])
+    columns = [0, *np.flatnonzero(np.ptp(terms, axis=0)).tolist()]
+    weights = 1 / np.array([row["aten_us"] for row in rows])
+    extra = np.array([row["extra_us"] for row in rows])
+    found = np.linalg.lstsq(terms[:, columns] * weights[:, None], extra * weights, rcond=None)[0]
+    left = (terms[:, columns] @ found - extra) * weights
+    values = {names[c]: round(float(v), 3) for c, v in zip(columns, found, strict=True)}
+    return {**values, "error, share of ATen's time": round(float(np.sqrt((left**2).mean())), 4)}
+
+
+def _terms(row: Row, hardware: Hardware) -> Iterator[float]:
+    """What each constant is multiplied with in a row's extra time."""
+    ops = row["then"].partition(" (")[0].split(", ")
+    elements = row["M"] * row["N"]
+    moved = 4 * elements / (hardware.memory_gbps * 1e3)
+    inside = 4 * elements <= hardware.l2_bytes
+    rate = LANES * hardware.units * hardware.clock_mhz
+    computed = max(elements, LEAST_TILE * hardware.units) / rate
+    yield 1.0
+    yield moved * inside
+    yield moved * (not inside)
+    for steps in (LONG, SHORT):
+        yield -computed * sum(STEPS.get(op) == steps for op in ops)
 
 
 def show(rows: list[Row], hardware: Hardware) -> None:

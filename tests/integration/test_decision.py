@@ -31,7 +31,7 @@ def test_the_fingerprint_changes_with_heuristic_mode_and_number() -> None:
             settings.changed(mode="single"),
             settings.changed(top=7),
             settings.changed(tma=True),
-            settings.changed(epilogues=True),
+            settings.changed(epilogues=False),
         )
     }
     assert len(texts) == 6

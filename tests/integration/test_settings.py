@@ -18,13 +18,13 @@ def test_every_switch_is_read() -> None:
             "TORCH_DIODE_MODE": "Observe",
             "TORCH_DIODE_STRICT": "1",
             "TORCH_DIODE_TMA": "on",
-            "TORCH_DIODE_EPILOGUES": "on",
+            "TORCH_DIODE_EPILOGUES": "off",
             "TORCH_DIODE_MODEL": "m.pt",
             "TORCH_DIODE_TABLE": "t.json",
         }
     )
     assert settings == Settings(
-        mode="observe", strict=True, tma=True, epilogues=True, model="m.pt", table="t.json"
+        mode="observe", strict=True, tma=True, epilogues=False, model="m.pt", table="t.json"
     )
     assert set(SWITCHES) == {
         "TORCH_DIODE",

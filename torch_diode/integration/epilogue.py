@@ -3,13 +3,13 @@
 Pointwise work on a product (a bias, an activation, a product with something else, a sum, a cast)
 becomes part of a Triton template. After ATen it is a kernel of its own: that one starts, reads the
 product back and writes its result, while the template writes the result in the product's place.
-What else the work reads, and what it computes, both ways have in common. So ATen pays
+What else the work reads both ways have in common. But a kernel of its own computes while it waits
+for memory, and a template at the end of each block, where nothing else goes on. So ATen pays
 
-    LAUNCH_US + (the product's bytes, twice) / memory bandwidth
+    LAUNCH_US + (the product's bytes, twice) / memory bandwidth - (steps of slow functions) / rate
 
-more, of which only a share counts: a template does the work at the end of each block, where little
-else goes on, and what stays in the L2 costs less than the memory's bandwidth says. The constants
-are on the low side: what is added must be certain. `benchmarks/epilogues.py` fits them on a chip.
+more, the second by a share where it finds room in the L2. `benchmarks/epilogues.py` fits the
+constants on a chip; these are an H200's.
 
 It is added only where all of that is plain to see. The product is read by pointwise work alone,
 over the same elements, and is no output; the work has one result, and that goes to kernels that
@@ -38,9 +38,19 @@ from torch_diode.types.candidates import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.ranking import Ranking
 
-LAUNCH_US = 1.5
-IN_L2, IN_MEMORY = 0.4, 0.7
+LAUNCH_US = 1.2
+IN_L2, IN_MEMORY = 0.7, 1.0
 """The share of the traffic that counts, by where product and result find room."""
+LONG, SHORT = 22, 6
+STEPS = {
+    **dict.fromkeys(("erf", "erfc", "tanh", "sin", "cos", "pow", "expm1", "log1p"), LONG),
+    **dict.fromkeys(("exp", "exp2", "sigmoid", "log", "log2"), SHORT),
+}
+"""What the slow functions take of each lane, an element; erf and exp were measured, the others are
+like one of them."""
+LANES = 128
+LEAST_TILE = 64 * 64
+"""A unit does no less than a block of the product."""
 
 _MATMULS = frozenset({"aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm"})
 _ALONE = _MATMULS | {
@@ -64,15 +74,20 @@ class Epilogue:
 
     ops: tuple[str, ...]
     """Their names, in the order they are met."""
+    elements: int
     product_bytes: int
 
     def extra_us(self, hardware: Hardware) -> float:
-        """What ATen pays more than a template; nothing where the chip's bandwidth is not known."""
-        if not hardware.memory_gbps:
+        """What ATen pays more than a template; nothing where the chip's rates are not known."""
+        if not (hardware.memory_gbps and hardware.units and hardware.clock_mhz):
             return 0.0
         traffic = 2 * self.product_bytes
         share = IN_L2 if traffic <= hardware.l2_bytes else IN_MEMORY
-        return LAUNCH_US + share * traffic / (hardware.memory_gbps * 1e3)
+        moved = share * traffic / (hardware.memory_gbps * 1e3)
+        steps = sum(STEPS.get(op, 0) for op in self.ops)
+        elements = max(self.elements, LEAST_TILE * hardware.units)
+        computed = steps * elements / (LANES * hardware.units * hardware.clock_mhz)
+        return max(LAUNCH_US + moved - computed, 0.0)
 
 
 def epilogue_of(graph: Any) -> Epilogue | None:
@@ -89,7 +104,7 @@ def epilogue_of(graph: Any) -> Epilogue | None:
     if not members or _is_anothers(node, members, graph):
         return None
     ops = tuple(dict.fromkeys(_name(member).rpartition(".")[2] for member in members))
-    return Epilogue(ops, count * node.meta["val"].dtype.itemsize)
+    return Epilogue(ops, count, count * node.meta["val"].dtype.itemsize)
 
 
 def with_extra(ranking: Ranking, candidates: Candidates, extra_us: float) -> Ranking:

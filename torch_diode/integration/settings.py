@@ -24,7 +24,7 @@ SWITCHES = {
     "TORCH_DIODE_TABLE": "path of a lookup table to ask before the model",
     "TORCH_DIODE_STRICT": "1 refuses models and table entries of another torch or triton",
     "TORCH_DIODE_TMA": "1 offers TMA templates even where torch's config leaves them off",
-    "TORCH_DIODE_EPILOGUES": "1 counts what follows a matmul into the choice",
+    "TORCH_DIODE_EPILOGUES": "0 decides as if nothing followed a matmul",
 }
 _OFF = ("0", "false", "off", "no")
 _ON = ("1", "true", "on", "yes")
@@ -40,7 +40,7 @@ class Settings:
     top: int = 5
     """How many candidates max-autotune gets where the heuristic is as sure as usual."""
     tma: bool = False
-    epilogues: bool = False
+    epilogues: bool = True
     """Whether ATen's time includes the kernel a Triton template would take along. Off: what that
     saves has not been measured on a chip."""
     model: str = ""
@@ -88,7 +88,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         mode=environment.get("TORCH_DIODE_MODE", "").strip().lower() or "auto",
         strict=is_on("TORCH_DIODE_STRICT"),
         tma=is_on("TORCH_DIODE_TMA"),
-        epilogues=is_on("TORCH_DIODE_EPILOGUES"),
+        epilogues=is_on("TORCH_DIODE_EPILOGUES", otherwise=True),
         model=environment.get("TORCH_DIODE_MODEL", ""),
         table=environment.get("TORCH_DIODE_TABLE", ""),
     )
