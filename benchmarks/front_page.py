@@ -1,0 +1,163 @@
+"""The plot and the table of the README, from the results of the live benchmarks.
+
+    python benchmarks/front_page.py            # writes both
+    python benchmarks/front_page.py --check    # only tells whether the table is up to date
+
+Reads `results/selection_live.json` and `results/models_live.json`, draws
+`results/selection_live.svg`, and puts the table between two marks in the README.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from _live import RESULTS
+from _selection import DEFAULT, DIODE, LOG_NORMAL, PLAIN, REAL_MODELS, TUNED, Row, ratios
+
+from torch_diode.files.atomic import replacing, write_text
+from torch_diode.types.candidate import ATEN
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+BEGIN, END = "<!-- measured -->", "<!-- measured: end -->"
+LABELS = {
+    ATEN: "torch.compile, ATen",
+    DEFAULT: "max-autotune",
+    DIODE: "torch-diode",
+    TUNED: "torch-diode, max-autotune",
+}
+COLOURS = {ATEN: "#c4502e", DEFAULT: "#6b7280", DIODE: "#1763b6", TUNED: "#2e8b57"}
+_COMPILED = {ATEN: PLAIN, DEFAULT: DEFAULT, DIODE: DIODE, TUNED: TUNED}
+"""By which method of the cold part a kernel gets compiled."""
+
+
+def table(selection: dict[str, Any], models: dict[str, Any] | None) -> str:
+    """In Markdown."""
+    found = selection["summary"]
+    lines = [
+        f"| {selection['gpu'].partition(',')[0]}, torch {selection['torch']} | {LOG_NORMAL} sizes "
+        f"| shapes of {REAL_MODELS} |",
+        "| --- | --- | --- |",
+        f"| problems | {_both(found, DIODE, 'best', 'problems', '{:.0f}')} |",
+    ]
+    asked = (
+        (DIODE, "best", "torch-diode's GPU time over the best known"),
+        (DIODE, ATEN, "over ATen, which a plain `torch.compile` runs"),
+        (DIODE, DEFAULT, "over what `max-autotune` picks"),
+        (TUNED, "best", "torch-diode with `max-autotune`, over the best known"),
+        (DEFAULT, "best", "`max-autotune` without torch-diode, over the best known"),
+    )
+    for method, over, text in asked:
+        lines.append(f"| {text} | {_both(found, method, over, 'geomean', '{:.3f}')} |")
+    seconds, tried = found["compile seconds"], found["kernels benchmarked"]
+    spent = {m: seconds[f"{m}, median"] for m in (PLAIN, DIODE, TUNED, DEFAULT)}
+    lines += [
+        "",
+        "| to compile one matmul, caches empty | plain | torch-diode "
+        "| torch-diode, `max-autotune` | `max-autotune` |",
+        "| --- | --- | --- | --- | --- |",
+        "| seconds, median | " + " | ".join(f"{spent[m]:.2f}" for m in spent) + " |",
+        f"| kernels benchmarked, mean | 0 | 0 | {tried[TUNED]:.1f} | {tried[DEFAULT]:.1f} |",
+    ]
+    if models:
+        lines += ["", *_of_models(models)]
+    return "\n".join(lines)
+
+
+def _both(found: dict[str, Any], method: str, over: str, number: str, form: str) -> str:
+    parts = (found[name][f"{method} over {over}"][number] for name in (LOG_NORMAL, REAL_MODELS))
+    return " | ".join("–" if value is None else form.format(value) for value in parts)
+
+
+def _of_models(models: dict[str, Any]) -> Iterator[str]:
+    yield (
+        "| whole models, torch-diode with `reduce-overhead` | GPU time over `reduce-overhead` "
+        "| over `max-autotune` | compile time over `reduce-overhead` |"
+    )
+    yield "| --- | --- | --- | --- |"
+    named = {**models["summary"]["models"], "geometric mean": models["summary"]["geomean"]}
+    for name, row in named.items():
+        cells = (
+            row[f"{what} over {other}"]
+            for what, other in (
+                ("gpu", "reduce-overhead"),
+                ("gpu", "max-autotune"),
+                ("compile", "reduce-overhead"),
+            )
+        )
+        yield f"| {name} | " + " | ".join("–" if c is None else f"{c:.3f}" for c in cells) + " |"
+
+
+def plot(selection: dict[str, Any], path: Path) -> None:
+    """How much slower than the best known each way is, over all problems."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    rows: list[Row] = selection["rows"]
+    # What all ways were measured on.
+    common = [row for row in rows if all(ratios([row], method, "best") for method in LABELS)]
+    figure = Figure(figsize=(7.2, 3.8), layout="constrained")
+    axes = figure.subplots()
+    for method, label in LABELS.items():
+        values = sorted(ratio for ratio, _, _ in ratios(common, method, "best"))
+        shares = [100 * (i + 1) / len(values) for i in range(len(values))]
+        seconds = selection["summary"]["compile seconds"][f"{_COMPILED[method]}, median"]
+        axes.step(
+            shares,
+            values,
+            where="pre",
+            color=COLOURS[method],
+            lw=1.8,
+            label=f"{label}: {seconds:.2g} s",
+        )
+    axes.set(
+        xlabel=f"% of {len(common)} matmuls never trained on",
+        ylabel="GPU time over the best known",
+        xlim=(0, 100),
+        ylim=(0.98, 2.0),
+    )
+    axes.grid(visible=True, color="#e5e7eb", lw=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(title="and median time to compile", frameon=False, loc="upper left")
+    with (
+        replacing(path) as file,
+        rc_context({"svg.hashsalt": "torch-diode", "svg.fonttype": "none"}),
+    ):
+        figure.savefig(file, format="svg", metadata={"Date": None})
+
+
+def put_in(text: str, made: str) -> str:
+    """A README's text with the table in its place."""
+    before, _, rest = text.partition(BEGIN)
+    _, mark, after = rest.partition(END)
+    if not mark:
+        raise SystemExit(f"{README.name}: got no {BEGIN} and {END}; expected both")
+    return f"{before}{BEGIN}\n{made}\n{END}{after}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; 1 where it is not")
+    given = parser.parse_args()
+    selection = json.loads((RESULTS / "selection_live.json").read_text())
+    whole = RESULTS / "models_live.json"
+    models = json.loads(whole.read_text()) if whole.exists() else None
+    text = README.read_text()
+    wanted = put_in(text, table(selection, models))
+    if given.check:
+        return int(wanted != text)
+    plot(selection, RESULTS / "selection_live.svg")
+    write_text(README, wanted)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
