@@ -65,7 +65,7 @@ def vendor_problems(count: int, seed: int) -> list[MMShape]:
 
 
 def _vendor_problem(source: random.Random) -> MMShape:
-    op = source.choices(("mm", "addmm", "bmm", "baddbmm"), (8, 5, 4, 2))[0]
+    op = source.choices(("mm", "addmm", "bmm", "baddbmm"), (4, 3, 5, 5))[0]
     dtype, tf32 = source.choices(
         (("bfloat16", False), ("float16", False), ("float32", True), ("float32", False)),
         (7, 4, 9, 2),  # most of what is hardest to predict
@@ -88,9 +88,11 @@ def _vendor_problem(source: random.Random) -> MMShape:
     batch = 1
     if op in BATCHED:
         batch = 2 ** source.randint(0, 8) if source.random() < 0.5 else source.randint(1, 256)
-    bias = source.choices(("vector", "matrix"), (3, 1))[0] if op.startswith(("add", "badd")) else ""
-    if op == "baddbmm":
-        bias = "matrix"
+        if source.random() < 0.3:  # attention in windows, products of features
+            batch = round(2 ** source.uniform(6, 14))
+            m, n, k = (min(size, round(2 ** source.uniform(1, 8.5))) for size in (m, n, k))
+    shares = {"addmm": (3, 1), "baddbmm": (1, 2)}.get(op)
+    bias = source.choices(("vector", "matrix"), shares)[0] if shares else ""
     ta, tb = layout[0] == "t", layout[1] == "t"
     problem = MMShape(op, m, n, k, batch, dtype, transpose_a=ta, transpose_b=tb, tf32=tf32)
     return replace(problem, bias=bias) if bias else problem

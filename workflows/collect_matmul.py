@@ -28,6 +28,7 @@ import os
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, replace
+from fnmatch import fnmatch
 from pathlib import Path
 
 import torch
@@ -135,7 +136,7 @@ def run_train(given: argparse.Namespace, start: float) -> None:
     hardware = known(given.hardware)
     chosen = training_strata()
     if given.strata:
-        chosen = [s for s in chosen if any(text in s.name for text in given.strata)]
+        chosen = [s for s in chosen if any(fnmatch(s.name, text) for text in given.strata)]
     never = never_trained_on()
     plans = [
         (s, hardware, given.problems or 250, given.configs, given.seed + i, never)
@@ -151,7 +152,7 @@ def run_validation(given: argparse.Namespace, start: float) -> None:
     hardware = known(given.hardware)
     chosen = validation_problems(given.round)
     if given.strata:
-        chosen = [(s, p) for s, p in chosen if any(text in s.name for text in given.strata)]
+        chosen = [(s, p) for s, p in chosen if any(fnmatch(s.name, text) for text in given.strata)]
     if given.problems:
         chosen = [(s, p[: given.problems]) for s, p in chosen]
     plans = [(s.name, p, hardware) for s, p in chosen]
@@ -227,7 +228,9 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=0, help="in each stratum, or in all")
     parser.add_argument("--configs", type=int, default=240, help="of each template, a stratum")
     parser.add_argument("--processes", type=int, default=max((os.cpu_count() or 2) - 3, 1))
-    parser.add_argument("--strata", nargs="*", help="only those with one of these in their name")
+    parser.add_argument(
+        "--strata", nargs="*", help="only those whose names are like one of these: '*tf32*'"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--round", type=int, default=0, choices=range(VALIDATION_ROUNDS))
     parser.add_argument("--hardware", default="nvidia-h200")

@@ -12,7 +12,7 @@ def test_every_model_runs_and_agrees_with_eager(tmp_path: Path) -> None:
     data, printed = rehearse("models_live.py", output, "--modes", "reduce-overhead")
     names = {row["model"] for row in data["rows"]}
     assert len(names) == 7
-    assert len(data["rows"]) == 14
+    assert len(data["rows"]) == 28
     for row in data["rows"]:
         assert row["difference"] < 1e-5
         assert row["compile_s"] > 0

@@ -45,6 +45,19 @@ def test_drawn_problems_are_of_the_stratum(stratum: Stratum) -> None:
             assert k_splits(problem) or problem.K < 256
         if stratum.short:
             assert problem.K <= 256
+        if stratum.many:
+            assert problem.B >= 64
+            assert max(problem.M, problem.N, problem.K) < 512
+
+
+def test_ragged_is_the_number_of_tokens() -> None:
+    scores = Stratum("bmm", "bfloat16", "nt", many=True, ragged=True)
+    values = Stratum("bmm", "bfloat16", "nn", many=True, ragged=True)
+    assert all(p.N % 2 == 1 and p.K % 8 == 0 for p in scores.problems(20, seed=1))
+    assert all(p.K % 2 == 1 and p.N % 8 == 0 for p in values.problems(20, seed=1))
+    assert scores.has(MMShape("bmm", 49, 49, 32, 1536, "bfloat16", transpose_b=True))
+    assert not scores.has(MMShape("bmm", 48, 48, 32, 1536, "bfloat16", transpose_b=True))
+    assert values.has(MMShape("bmm", 49, 32, 49, 1536, "bfloat16"))
 
 
 def test_what_is_held_out_is_not_drawn() -> None:

@@ -31,8 +31,10 @@ class Stratum:
     """Problems of one kind: op, dtype, layout, bias, and how their sizes divide.
 
     `most_m` keeps to few rows, as in decoding; `deep` to a K so long that splitting it comes into
-    question; `short` to a K that may fit a block, as in attention; `even` to a K that every block
-    divides; `multiples` are those N and K are rounded to otherwise, one of them for each problem.
+    question; `short` to a K that may fit a block, as in attention; `many` to batches of hundreds
+    and thousands of small products; `ragged` leaves the number of tokens in those odd, which is N
+    where K is the width of a head, and K where N is; `even` keeps to a K that every block divides;
+    `multiples` are those N and K are rounded to otherwise, one of them for each problem.
     """
 
     op: str
@@ -44,6 +46,8 @@ class Stratum:
     most_m: int = 0
     deep: bool = False
     short: bool = False
+    many: bool = False
+    ragged: bool = False
     even: bool = False
     multiples: tuple[int, ...] = (64, 64, 32, 16, 8)
 
@@ -56,7 +60,8 @@ class Stratum:
     def name(self) -> str:
         """Short, for progress lines."""
         extra = (self.bias and f" {self.bias}") + (f" M<={self.most_m}" if self.most_m else "")
-        extra += " deep" if self.deep else " short" if self.short else ""
+        told = ("deep", "short", "many", "ragged")
+        extra += "".join(f" {name}" for name in told if getattr(self, name))
         aligned = "aligned" if self.aligned else "odd"
         return f"{self.op} {self.precision} {self.layout} {aligned}{extra}"
 
@@ -66,7 +71,10 @@ class Stratum:
         same = kind == (self.op, self.dtype, self.layout, self.tf32)
         same &= problem.bias == (self.bias or self._empty().bias)
         sizes = (problem.M, problem.N, problem.K)
-        if self.aligned:
+        if self.ragged:
+            tokens, width = sizes[1:] if self.layout == "nt" else sizes[:0:-1]
+            aligned = tokens % 2 == 1 and width % min(self.multiples) == 0
+        elif self.aligned:
             rows = all(size % 8 == 0 for size in sizes[self.layout[0] == "n" :])
             aligned = rows and problem.K % min(self.multiples) == 0
             aligned &= not self.even or _even(problem.K) == problem.K
@@ -107,6 +115,10 @@ class Stratum:
             k = DECOMPOSE_K_THRESHOLD * max(m, n) * source.randint(1, 16)
         if self.short:
             k = source.choice((32, 64, 64, 128, 128, 256, round(2 ** source.uniform(3, 8))))
+        batch = problem.B
+        if self.many:
+            batch = round(2 ** source.uniform(6, 14))
+            m, n, k = (round(2 ** source.uniform(1, 8.5)) for _ in range(3))
         if self.aligned:
             step = source.choice(self.multiples)
             n, k = max(n // step, 1) * step, max(k // step, 1) * step
@@ -117,8 +129,10 @@ class Stratum:
                 k = max(k, DECOMPOSE_K_THRESHOLD * max(m, n))
         else:
             m, n, k = m | 1, n | 1, k | 1
+        if self.ragged:
+            n, k = (n | 1, k) if self.layout == "nt" else (n, k | 1)
         bias: dict[str, Any] = {"bias": self.bias} if self.bias else {}
-        return replace(problem, M=m, N=n, K=k, **bias)
+        return replace(problem, B=batch, M=m, N=n, K=k, **bias)
 
 
 def _even(k: int) -> int:
@@ -174,7 +188,13 @@ def training_strata() -> list[Stratum]:
     )
     rounds = max(map(len, plan))
     first = [kinds[i] for i in range(rounds) for kinds in plan if i < len(kinds)]
-    return [*first, *_short_strata(), *_long_batched_strata()]
+    return [
+        *first,
+        *_short_strata(),
+        *_long_batched_strata(),
+        *_vector_strata(),
+        *_many_strata(),
+    ]
 
 
 def _short_strata() -> list[Stratum]:
@@ -194,6 +214,26 @@ def _long_batched_strata() -> list[Stratum]:
         Stratum("bmm", dtype, layout, tf32=tf32, deep=True)
         for layout in ("nn", "nt")
         for dtype, tf32 in _MATRIX_UNIT
+    ]
+
+
+def _vector_strata() -> list[Stratum]:
+    """Batches whose bias is one row for all, which the vendor's library copies out first."""
+    return [
+        Stratum("baddbmm", dtype, layout, tf32=tf32, bias="vector", short=layout == "nt")
+        for layout in ("nt", "nn")
+        for dtype, tf32 in (*_MATRIX_UNIT, ("float32", False))
+    ]
+
+
+def _many_strata() -> list[Stratum]:
+    """Attention in windows and between features: small products, very many."""
+    multiples = (64, 32, 16, 8)
+    return [
+        Stratum(op, dtype, layout, tf32=tf32, many=True, ragged=ragged, multiples=multiples)
+        for ragged in (True, False)
+        for op, layout in (("bmm", "nt"), ("bmm", "nn"), ("baddbmm", "nt"))
+        for dtype, tf32 in (*_MATRIX_UNIT, ("float32", False))
     ]
 
 
