@@ -21,6 +21,7 @@ from _selection import DEFAULT, DIODE, LOG_NORMAL, PLAIN, REAL_MODELS, TUNED, Ro
 
 from torch_diode.files.atomic import replacing, write_text
 from torch_diode.types.candidate import ATEN
+from torch_diode.types.errors import DiodeError, FileFaultError
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -137,7 +138,7 @@ def put_in(text: str, made: str) -> str:
     before, _, rest = text.partition(BEGIN)
     _, mark, after = rest.partition(END)
     if not mark:
-        raise SystemExit(f"{README.name}: got no {BEGIN} and {END}; expected both")
+        raise FileFaultError(f"got no {BEGIN} and {END}; expected both, with the table between")
     return f"{before}{BEGIN}\n{made}\n{END}{after}"
 
 
@@ -146,16 +147,22 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--check", action="store_true", help="write nothing; 1 where it is not")
+    parser.add_argument("--readme", type=Path, default=README)
+    parser.add_argument("--plot", type=Path, default=RESULTS / "selection_live.svg")
     given = parser.parse_args()
     selection = json.loads((RESULTS / "selection_live.json").read_text())
     whole = RESULTS / "models_live.json"
     models = json.loads(whole.read_text()) if whole.exists() else None
-    text = README.read_text()
-    wanted = put_in(text, table(selection, models))
+    text = given.readme.read_text()
+    try:
+        wanted = put_in(text, table(selection, models))
+    except DiodeError as fault:
+        print(f"error: {given.readme}: {fault}", file=sys.stderr)
+        return 2
     if given.check:
         return int(wanted != text)
-    plot(selection, RESULTS / "selection_live.svg")
-    write_text(README, wanted)
+    plot(selection, given.plot)
+    write_text(given.readme, wanted)
     return 0
 
 

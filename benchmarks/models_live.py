@@ -22,6 +22,7 @@ import argparse
 import contextlib
 import gc
 import json
+import math
 import os
 import statistics
 import sys
@@ -236,21 +237,22 @@ def summary(rows: list[Row]) -> dict[str, Any]:
 
 
 def _mean(rows: list[Row]) -> dict[str, float] | None:
-    """Of compiles of one kind: mean times, and how far apart they are as a share."""
+    """Of compiles of one kind: mean times, and how far apart they are as a share; not a number
+    where there was one."""
     if not rows:
         return None
     times = [row["gpu_ms"] for row in rows]
     return {
         "gpu_ms": geomean(times),
         "compile_s": geomean([row["compile_s"] for row in rows]),
-        "noise": max(times) / min(times) - 1,
+        "noise": max(times) / min(times) - 1 if len(times) > 1 else math.nan,
     }
 
 
 def show(rows: list[Row]) -> None:
     """All cases, then the ratios."""
     columns = ("gpu_ms", "spread_ms", "compile_s", "peak_mb", "difference")
-    table = [["model", "mode", "torch-diode", *columns]]
+    table: list[list[Any]] = [["model", "mode", "torch-diode", *columns]]
     for row in rows:
         cells = [row.get(column) for column in columns]
         table.append([row["model"], row["mode"], "yes" if row["diode"] else "no", *cells])
@@ -259,7 +261,7 @@ def show(rows: list[Row]) -> None:
     if found["models"]:
         names = list(next(iter(found["models"].values())))
         lines = [[name, *(ratios[n] for n in names)] for name, ratios in found["models"].items()]
-        means = ["geomean", *(found["geomean"].get(n) for n in names)]
+        means: list[Any] = ["geomean", *(found["geomean"].get(n) for n in names)]
         print()
         print(as_table([["torch-diode, reduce-overhead", *names], *lines, means]))
 

@@ -1,0 +1,47 @@
+"""The README's table and plot are those of the committed results."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.benchmarks.rehearsal import ROOT
+
+SCRIPT = ROOT / "benchmarks" / "front_page.py"
+
+
+def run(*options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), *options], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_readme_says_what_was_measured() -> None:
+    done = run("--check")
+    assert done.returncode == 0, done.stderr or "run benchmarks/front_page.py"
+
+
+def test_a_number_changed_by_hand_is_found(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text()
+    changed = tmp_path / "README.md"
+    changed.write_text(text.replace("| problems | ", "| problems | 1", 1))
+    assert run("--check", "--readme", str(changed)).returncode == 1
+    changed.write_text("# nothing measured here\n")
+    done = run("--check", "--readme", str(changed))
+    assert done.returncode == 2
+    assert "expected both" in done.stderr
+
+
+def test_the_plot_names_every_way(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    readme, plot = tmp_path / "README.md", tmp_path / "plot.svg"
+    readme.write_text((ROOT / "README.md").read_text())
+    assert run("--readme", str(readme), "--plot", str(plot)).returncode == 0
+    assert readme.read_text() == (ROOT / "README.md").read_text()
+    shown = " ".join(ElementTree.parse(plot).getroot().itertext())
+    for label in ("ATen", "max-autotune: ", "torch-diode: ", "torch-diode, max-autotune: "):
+        assert label in shown
