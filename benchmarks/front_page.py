@@ -44,7 +44,6 @@ def table(selection: dict[str, Any], models: dict[str, Any] | None) -> str:
         f"| {selection['gpu'].partition(',')[0]}, torch {selection['torch']} | {LOG_NORMAL} sizes "
         f"| shapes of {REAL_MODELS} |",
         "| --- | --- | --- |",
-        f"| problems | {_both(found, DIODE, 'best', 'problems', '{:.0f}')} |",
     ]
     asked = (
         (DIODE, "best", "torch-diode's GPU time over the best known"),
@@ -54,7 +53,7 @@ def table(selection: dict[str, Any], models: dict[str, Any] | None) -> str:
         (DEFAULT, "best", "`max-autotune` without torch-diode, over the best known"),
     )
     for method, over, text in asked:
-        lines.append(f"| {text} | {_both(found, method, over, 'geomean', '{:.3f}')} |")
+        lines.append(f"| {text} | {_both(found, method, over)} |")
     seconds, tried = found["compile seconds"], found["kernels benchmarked"]
     spent = {m: seconds[f"{m}, median"] for m in (PLAIN, DIODE, TUNED, DEFAULT)}
     lines += [
@@ -62,7 +61,7 @@ def table(selection: dict[str, Any], models: dict[str, Any] | None) -> str:
         "| to compile one matmul, caches empty | plain | torch-diode "
         "| torch-diode, `max-autotune` | `max-autotune` |",
         "| --- | --- | --- | --- | --- |",
-        "| seconds, median | " + " | ".join(f"{spent[m]:.2f}" for m in spent) + " |",
+        f"| seconds, median of {seconds['problems']} | " + " | ".join(f"{spent[m]:.2f}" for m in spent) + " |",
         f"| kernels benchmarked, mean | 0 | 0 | {tried[TUNED]:.1f} | {tried[DEFAULT]:.1f} |",
     ]
     if models:
@@ -70,9 +69,12 @@ def table(selection: dict[str, Any], models: dict[str, Any] | None) -> str:
     return "\n".join(lines)
 
 
-def _both(found: dict[str, Any], method: str, over: str, number: str, form: str) -> str:
-    parts = (found[name][f"{method} over {over}"][number] for name in (LOG_NORMAL, REAL_MODELS))
-    return " | ".join("–" if value is None else form.format(value) for value in parts)
+def _both(found: dict[str, Any], method: str, over: str) -> str:
+    """The mean ratio on both sets, and of how many problems: not all ways were seen on all."""
+    parts = (found[name][f"{method} over {over}"] for name in (LOG_NORMAL, REAL_MODELS))
+    return " | ".join(
+        f"{part['geomean']:.3f} ({part['problems']})" if part["problems"] else "–" for part in parts
+    )
 
 
 def _of_models(models: dict[str, Any]) -> Iterator[str]:
