@@ -55,13 +55,13 @@ def table(selection: dict[str, Any], models: dict[str, Any] | None) -> str:
     for method, over, text in asked:
         lines.append(f"| {text} | {_both(found, method, over)} |")
     seconds, tried = found["compile seconds"], found["kernels benchmarked"]
-    spent = {m: seconds[f"{m}, median"] for m in (PLAIN, DIODE, TUNED, DEFAULT)}
+    shown = [f"{seconds[f'{m}, median']:.2f}" for m in (PLAIN, DIODE, TUNED, DEFAULT)]
     lines += [
         "",
         "| to compile one matmul, caches empty | plain | torch-diode "
         "| torch-diode, `max-autotune` | `max-autotune` |",
         "| --- | --- | --- | --- | --- |",
-        f"| seconds, median of {seconds['problems']} | " + " | ".join(f"{spent[m]:.2f}" for m in spent) + " |",
+        f"| seconds, median of {seconds['problems']} | {' | '.join(shown)} |",
         f"| kernels benchmarked, mean | 0 | 0 | {tried[TUNED]:.1f} | {tried[DEFAULT]:.1f} |",
     ]
     if models:
