@@ -26,10 +26,11 @@ import json
 import multiprocessing
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import torch
 from _collect_problems import (
@@ -38,7 +39,7 @@ from _collect_problems import (
     validation_problems,
     vendor_problems,
 )
-from _collect_tasks import contenders, missing, training_group, validation_group
+from _collect_tasks import contenders, missing, ranked_group, training_group, validation_group
 
 from torch_diode.candidates.offers import arch_number
 from torch_diode.collection.campaign import Campaign, Group, GroupReport, Task
@@ -49,7 +50,7 @@ from torch_diode.collection.kernels import KernelLibrary
 from torch_diode.collection.plan import kind_name, kind_of
 from torch_diode.collection.started import seconds_alive
 from torch_diode.collection.store import TimingStore
-from torch_diode.collection.strata import training_strata
+from torch_diode.collection.strata import Stratum, training_strata
 from torch_diode.collection.timer import Timer
 from torch_diode.collection.vendor_sweep import VendorSweep
 from torch_diode.files.datasets import read_dataset
@@ -137,13 +138,20 @@ def run_train(given: argparse.Namespace, start: float) -> None:
     chosen = training_strata()
     if given.strata:
         chosen = [s for s in chosen if any(fnmatch(s.name, text) for text in given.strata)]
+    make: Callable[..., Group] = training_group
+    units: list[Any] = chosen
+    if given.ranked:
+        kinds: dict[tuple[str, str, str], list[Stratum]] = {}
+        for s in chosen:
+            kinds.setdefault((s.op, s.precision, s.layout), []).append(s)
+        make, units = ranked_group, list(kinds.values())
     never = never_trained_on()
     plans = [
-        (s, hardware, given.problems or 250, given.configs, given.seed + i, never)
-        for i, s in enumerate(chosen)
+        (unit, hardware, given.problems or 250, given.configs, given.seed + i, never)
+        for i, unit in enumerate(units)
     ]
     with multiprocessing.get_context("fork").Pool(given.processes) as pool:
-        groups = pool.starmap(training_group, plans, chunksize=1)
+        groups = pool.starmap(make, plans, chunksize=1)
     run_campaign(groups, given, start)
 
 
@@ -227,6 +235,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10, help="from the start of the process")
     parser.add_argument("--problems", type=int, default=0, help="in each stratum, or in all")
     parser.add_argument("--configs", type=int, default=240, help="of each template, a stratum")
+    parser.add_argument(
+        "--ranked", action="store_true", help="train: time what the shipped model thinks fastest"
+    )
     parser.add_argument("--processes", type=int, default=max((os.cpu_count() or 2) - 3, 1))
     parser.add_argument(
         "--strata", nargs="*", help="only those whose names are like one of these: '*tf32*'"

@@ -14,6 +14,7 @@ from torch_diode.cli.collect_shapeset import shapeset_problems
 from torch_diode.cli.drawing import Size, size_of
 from torch_diode.cli.option_groups import spread
 from torch_diode.cli.output import say
+from torch_diode.cli.timings import is_dataset
 from torch_diode.files.datasets import read_dataset, shards
 from torch_diode.files.faults import naming
 from torch_diode.types.dataset import Dataset
@@ -66,7 +67,6 @@ def taken_sizes(exclude: Sequence[Path] | None, output: Path) -> set[Size]:
         try:
             sizes = sizes_in(read_dataset(path))
         except DiodeError as fault:
-            # A shape set or a solution may lie there too; a damaged dataset should be seen.
             say(f"not compared with {path.name}: {fault}")
             continue
         say(f"shares nothing with {path.name}: {len(sizes):,} sizes passed over")
@@ -75,13 +75,15 @@ def taken_sizes(exclude: Sequence[Path] | None, output: Path) -> set[Size]:
 
 
 def neighbours(output: Path) -> list[Path]:
-    """The dataset files beside the output."""
+    """The dataset files beside the output, damaged ones too; a model's card or a shape set is
+    none."""
     with naming(output.parent):
         try:
             found = shards(output.parent)
         except EmptySelectionError:
             return []
-    return [path for path in found if path.name != output.name]
+    found = [path for path in found if path.name != output.name]
+    return [path for path in found if path.suffix.lower() != ".json" or is_dataset(path)]
 
 
 def sizes_in(dataset: Dataset) -> set[Size]:

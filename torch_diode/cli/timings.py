@@ -85,7 +85,7 @@ def read_all(path: Path, forms: Sequence[str] | None = None) -> Dataset:
     if not path.is_dir():
         return read_dataset(path)
     files = shards(path, forms or FORMS)
-    kept = [file for file in files if file.suffix.lower() != ".json" or _is_dataset(file)]
+    kept = [file for file in files if file.suffix.lower() != ".json" or is_dataset(file)]
     for file in sorted(set(files) - set(kept)):
         say(f"{file}: passed over, it is no dataset")
     if not kept:
@@ -93,7 +93,7 @@ def read_all(path: Path, forms: Sequence[str] | None = None) -> Dataset:
     return Dataset.merge([read_dataset(file) for file in kept], "last")
 
 
-def _is_dataset(file: Path) -> bool:
+def is_dataset(file: Path) -> bool:
     """Whether a JSON file is a dataset, or something else of ours that may lie beside one: a
     model's card, a table, a solution, an analysis."""
     try:

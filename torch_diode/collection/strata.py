@@ -194,6 +194,7 @@ def training_strata() -> list[Stratum]:
         *_long_batched_strata(),
         *_vector_strata(),
         *_many_strata(),
+        *_row_strata(),
     ]
 
 
@@ -234,6 +235,15 @@ def _many_strata() -> list[Stratum]:
         for ragged in (True, False)
         for op, layout in (("bmm", "nt"), ("bmm", "nn"), ("baddbmm", "nt"))
         for dtype, tf32 in (*_MATRIX_UNIT, ("float32", False))
+    ]
+
+
+def _row_strata() -> list[Stratum]:
+    """Batches of a few rows each: attention of the tokens that are decoded."""
+    return [
+        Stratum(op, dtype, layout, tf32=tf32, most_m=16)
+        for op, layout in (("bmm", "nt"), ("baddbmm", "nt"), ("bmm", "nn"))
+        for dtype, tf32 in _MATRIX_UNIT
     ]
 
 
