@@ -36,7 +36,7 @@ from torch_diode.collection.own_caches import own_caches
 from torch_diode.collection.started import seconds_alive
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration.epilogue import LANES, LEAST_TILE, LONG, SHORT, STEPS
+from torch_diode.integration.epilogue import LONG, SHORT, STEPS, Epilogue
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware
@@ -278,15 +278,13 @@ def _terms(row: Row, hardware: Hardware) -> Iterator[float]:
     """What each constant is multiplied with in a row's extra time."""
     ops = row["then"].partition(" (")[0].split(", ")
     elements = row["M"] * row["N"]
-    moved = 4 * elements / (hardware.memory_gbps * 1e3)
-    inside = 4 * elements <= hardware.l2_bytes
-    rate = LANES * hardware.units * hardware.clock_mhz
-    computed = max(elements, LEAST_TILE * hardware.units) / rate
+    work = Epilogue(tuple(ops), elements, 2 * elements)
+    inside = work.fits_l2(hardware)
     yield 1.0
-    yield moved * inside
-    yield moved * (not inside)
+    yield work.moving_us(hardware) * inside
+    yield work.moving_us(hardware) * (not inside)
     for steps in (LONG, SHORT):
-        yield -computed * sum(STEPS.get(op) == steps for op in ops)
+        yield -work.step_us(hardware) * sum(STEPS.get(op) == steps for op in ops)
 
 
 def show(rows: list[Row], hardware: Hardware) -> None:

@@ -81,13 +81,24 @@ class Epilogue:
         """What ATen pays more than a template; nothing where the chip's rates are not known."""
         if not (hardware.memory_gbps and hardware.units and hardware.clock_mhz):
             return 0.0
-        traffic = 2 * self.product_bytes
-        share = IN_L2 if traffic <= hardware.l2_bytes else IN_MEMORY
-        moved = share * traffic / (hardware.memory_gbps * 1e3)
+        share = IN_L2 if self.fits_l2(hardware) else IN_MEMORY
         steps = sum(STEPS.get(op, 0) for op in self.ops)
+        return max(
+            LAUNCH_US + share * self.moving_us(hardware) - steps * self.step_us(hardware), 0.0
+        )
+
+    def fits_l2(self, hardware: Hardware) -> bool:
+        """Whether product and result find room there."""
+        return 2 * self.product_bytes <= hardware.l2_bytes
+
+    def moving_us(self, hardware: Hardware) -> float:
+        """Product and result at the memory's rate."""
+        return 2 * self.product_bytes / (hardware.memory_gbps * 1e3)
+
+    def step_us(self, hardware: Hardware) -> float:
+        """One step of a lane for every element."""
         elements = max(self.elements, LEAST_TILE * hardware.units)
-        computed = steps * elements / (LANES * hardware.units * hardware.clock_mhz)
-        return max(LAUNCH_US + moved - computed, 0.0)
+        return elements / (LANES * hardware.units * hardware.clock_mhz)
 
 
 def epilogue_of(graph: Any) -> Epilogue | None:
