@@ -1,4 +1,4 @@
-"""The recheck of a validation set without a GPU: what it would time."""
+"""What the shipped data's collector would time, without a GPU."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[1]
 VALIDATION = ROOT / "diode_datasets/matmul/nvidia-h200/validation"
 
 
-def recheck(*options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "workflows/collect_matmul.py"), "recheck", *options]
+def collect(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "workflows/collect_matmul.py"), *options]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
 
 
@@ -26,14 +26,24 @@ def test_only_contenders_are_timed_again(tmp_path):
     whole = read_dataset(VALIDATION)
     few = whole.take(whole.problems.ids < 3)
     write_dataset(few, tmp_path / "few.parquet")
-    ended = recheck("--plan", "--dataset", str(tmp_path / "few.parquet"))
+    ended = collect("recheck", "--plan", "--dataset", str(tmp_path / "few.parquet"))
     assert ended.returncode == 0, ended.stderr
     timings = sum(map(int, re.findall(r"(\d+) timings$", ended.stdout, re.MULTILINE)))
     assert 3 <= timings < len(few) / 2
 
 
 def test_without_a_dataset_it_says_what_is_missing():
-    ended = recheck("--plan")
+    ended = collect("recheck", "--plan")
     assert ended.returncode == 2
     assert "--dataset" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_of_ranked_problems_few_candidates_are_timed_and_few_kernels_compiled():
+    options = ("--plan", "--problems", "4", "--configs", "12", "--processes", "1")
+    strata = ("--strata", "mm bfloat16 nt aligned", "mm bfloat16 nt aligned M<=64")
+    ended = collect("train", "--ranked", *options, *strata)
+    assert ended.returncode == 0, ended.stderr
+    ((kernels, timings),) = re.findall(r"(\d+) kernels +(\d+) timings$", ended.stdout, re.MULTILINE)
+    assert 8 < int(timings) < 8 * 13  # two strata of one kind are one group; ATen and up to twelve
+    assert 0 < int(kernels) <= 12 * 4
