@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ from torch_diode.types.hardware import Hardware
 
 SHIPPED = "shipped"
 _LEAST_STEPS = 8
+_MOST_THREADS = 4
 _GENTLY: dict[str, Any] = {
     "epochs": 12,
     "learning_rate": 2e-4,
@@ -83,6 +85,17 @@ class Start:
     metadata: ModelMetadata
     weights: dict[str, Floats]
     name: str
+
+
+@contextlib.contextmanager
+def few_threads() -> Iterator[None]:
+    """No more threads than small networks have work for: sixteen take many times as long as two."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(min(before, _MOST_THREADS))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def chosen_options(
@@ -131,6 +144,10 @@ class Training:
 
     def run(self) -> None:
         """Train, score on held-out problems, write."""
+        with few_threads():
+            self._run()
+
+    def _run(self) -> None:
         check_suffix(self.model)
         named = self.learning.init_from
         start = None if named in (None, SHIPPED) else self._start(None)
