@@ -43,8 +43,8 @@ def predict(
     \b
     mm:512x4096x4096:bfloat16:nt on nvidia-h200, 2,106 candidates, by model nvidia-h200
         candidate                           µs    ±   TFLOP/s   of ATen
-    1   aten                             30.16   3%     569.6     1.00x
-    2   triton::mm 128x128x64 g8 s5 w4   31.26   1%     549.6     1.04x
+    1   aten                             29.76   3%     577.2     1.00x
+    2   triton::mm 128x128x64 g8 s5 w8   30.59   1%     561.6     1.03x
     ...
     """
     if layout not in ("nn", "nt", "tn", "tt"):
