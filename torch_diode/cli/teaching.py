@@ -19,16 +19,15 @@ import numpy as np
 from torch_diode.candidates import candidate_space
 from torch_diode.cli.output import say
 from torch_diode.cli.progress import TrainingProgress
+from torch_diode.cli.rehearsal import near_the_choice, served_network
 from torch_diode.model.batches import ProblemBatches
 from torch_diode.model.feature_table import FeatureTable, unmeasured_table
 from torch_diode.model.features import TEMPLATES
-from torch_diode.model.inference import NumpyNetwork
 from torch_diode.model.lesson import LessonOptions, teach
 from torch_diode.model.networks import TimingNetwork
 from torch_diode.model.problem_arrays import Floats
 from torch_diode.model.scoring import predict_log_ratio
 from torch_diode.model.training import Parts, Trained, TrainingOptions, settle, train_configs
-from torch_diode.types.candidates import Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -92,12 +91,12 @@ def lesson(
 ) -> FeatureTable:
     """What teachers and network say on average of each problem's best configs and of some others;
     a problem with hardly a choice is left out."""
-    state = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
-    served = NumpyNetwork(options.kind, state)
+    served = served_network(options.kind, network)
     rng = np.random.default_rng(options.seed)
     met, chosen = [], []
     for problem in problems:
-        some = _chosen(problem, served, hardware, rng)
+        space = candidate_space(problem, hardware, TEMPLATES)
+        some = space.take(near_the_choice(problem, space, served, hardware, rng, _BEST, _OTHERS))
         if len(some) >= _FEWEST:
             met.append(problem)
             chosen.append(some)
@@ -131,18 +130,6 @@ def _teacher(options: TrainingOptions) -> dict[str, Any]:
     """A teacher's options; with few problems its batches are as small as the model's."""
     size = min(_TEACHER["batch_problems"], max(options.batch_problems * 3 // 2, 1))
     return {**_TEACHER, "batch_problems": size}
-
-
-def _chosen(
-    problem: MMShape, served: NumpyNetwork, hardware: Hardware, rng: np.random.Generator
-) -> Candidates:
-    space = candidate_space(problem, hardware, TEMPLATES)
-    if len(space) <= _BEST:
-        return space
-    best = np.argpartition(served.predict_us(problem, space, hardware), _BEST)[:_BEST]
-    taken = rng.random(len(space)) < _OTHERS / len(space)
-    taken[best] = True
-    return space.take(taken)
 
 
 def _problems(table: FeatureTable, dataset: Dataset) -> list[MMShape]:

@@ -54,7 +54,7 @@ _GENTLY: dict[str, Any] = {
     "epochs": 12,
     "learning_rate": 2e-4,
     "aten_epochs": 20,
-    "aten_rate": 1e-4,
+    "aten_rate": 1e-5,
     "evaluate_every": 1,
 }
 """What differs when a trained model is trained further: it has much to lose."""
