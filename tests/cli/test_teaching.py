@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -56,10 +57,12 @@ OPTIONS = TrainingOptions(shape={"hidden": 16}, epochs=3, aten_epochs=2, batch_p
 
 
 @pytest.mark.usefixtures("few")
-def test_a_lesson_is_what_all_say_of_what_the_model_thinks_best(timings: Path) -> None:
+def test_a_lesson_is_what_all_say_of_what_the_model_thinks_best(
+    timings: Path, tmp_path: Path
+) -> None:
     dataset = read_dataset(timings / "train.parquet")
     parts = split_table(feature_table(dataset, H200), OPTIONS)
-    teachers = teaching.make_teachers(parts, OPTIONS, 2)
+    teachers = teaching.make_teachers(parts, OPTIONS, [tmp_path / "a", tmp_path / "b"])
     first, second = (network.out.weight.detach().numpy() for network in teachers)
     assert not np.array_equal(first, second), "each teacher has a seed of its own"
     network = train(parts, OPTIONS).network
@@ -78,12 +81,12 @@ def test_a_lesson_is_what_all_say_of_what_the_model_thinks_best(timings: Path) -
 
 @pytest.mark.usefixtures("few")
 def test_a_lesson_brings_the_model_nearer_to_its_teachers_and_leaves_the_heads(
-    timings: Path, monkeypatch: pytest.MonkeyPatch
+    timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LessonOptions, "__init__", _short(LessonOptions.__init__))
     dataset = read_dataset(timings / "train.parquet")
     parts = split_table(feature_table(dataset, H200), OPTIONS)
-    teachers = teaching.make_teachers(parts, OPTIONS, 2)
+    teachers = teaching.make_teachers(parts, OPTIONS, [tmp_path / "a", tmp_path / "b"])
     trained = train(parts, OPTIONS)
     heads = {n: v.clone() for n, v in trained.network.aten.named_parameters()}
     table = teaching.lesson(
@@ -96,6 +99,30 @@ def test_a_lesson_brings_the_model_nearer_to_its_teachers_and_leaves_the_heads(
     assert error[1] < 0.8 * error[0]
     assert all(torch.equal(v, heads[n]) for n, v in after.network.aten.named_parameters())
     assert [row["epoch"] for row in after.history] == list(range(1, 3 + 4 + 1))
+
+
+@pytest.mark.usefixtures("few")
+def test_teachers_that_were_stopped_go_on_and_end_the_same(
+    timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = replace(OPTIONS, evaluate_every=1)
+    parts = split_table(feature_table(read_dataset(timings / "train.parquet"), H200), options)
+    whole = teaching.make_teachers(parts, options, [tmp_path / "a", tmp_path / "b"])
+
+    def stop(_: object, row: dict[str, float]) -> None:
+        if row["epoch"] == 3:
+            raise KeyboardInterrupt
+
+    states = [tmp_path / "c", tmp_path / "d"]
+    with monkeypatch.context() as patched:
+        patched.setattr(teaching.TrainingProgress, "tell", stop)
+        with pytest.raises(KeyboardInterrupt):
+            teaching.make_teachers(parts, options, states)
+    assert [path.exists() for path in states] == [True, False]
+    again = teaching.make_teachers(parts, options, states)
+    for network, other in zip(whole, again, strict=True):
+        for name, value in network.state_dict().items():
+            assert torch.allclose(value, other.state_dict()[name], atol=1e-5), name
 
 
 def _short(init: Callable[..., None]) -> Callable[..., None]:

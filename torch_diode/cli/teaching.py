@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,14 +48,18 @@ _TEACHER: dict[str, Any] = {
 }
 
 
-def make_teachers(parts: Parts, options: TrainingOptions, count: int) -> list[TimingNetwork]:
-    """So many networks, each trained on the training part from a seed of its own."""
+def make_teachers(
+    parts: Parts, options: TrainingOptions, states: Sequence[Path]
+) -> list[TimingNetwork]:
+    """A network for each file, trained on the training part from a seed of its own; where a file
+    has a state of it, from there on."""
     networks = []
-    for number in range(count):
-        say(f"Teacher {number + 1} of {count}")
-        own = replace(options, **_teacher(options), seed=options.seed + 1 + number)
+    for number, state in enumerate(states, 1):
+        going_on = ", going on" if state.exists() else ""
+        say(f"Teacher {number} of {len(states)}{going_on}")
+        own = replace(options, **_teacher(options), seed=options.seed + number)
         with TrainingProgress(own.epochs) as progress:
-            networks.append(train_configs(parts, own, progress.tell))
+            networks.append(train_configs(parts, own, progress.tell, state))
     return networks
 
 

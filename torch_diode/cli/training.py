@@ -164,10 +164,18 @@ class Training:
         begun = time.monotonic()
         more = _rehearsing(parts, start, hardware, options)
         options = _for_few(options, parts, self.learning, rehearsing=more is not parts)
-        teachers = make_teachers(more, options, self.learning.teachers)
-        trained = self._train(more, options, start)
-        if teachers:
-            trained = taught(trained, teachers, more, dataset, hardware)
+        with naming(self.model.parent):
+            self.model.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            teachers = make_teachers(more, options, self.teachers)
+            trained = self._train(more, options, start)
+            if teachers:
+                trained = taught(trained, teachers, more, dataset, hardware)
+        except KeyboardInterrupt:
+            kept = [path.name for path in (*self.teachers, self.state) if path.exists()]
+            if kept:
+                say(f"{', '.join(kept)}: kept; the same command continues")
+            raise
         say(f"Trained in {time.monotonic() - begun:,.0f} s")
         self._finish(trained, parts, dataset, hardware, start)
 
@@ -175,6 +183,12 @@ class Training:
     def state(self) -> Path:
         """Where a run that is killed is continued from."""
         return self.model.with_name(f"{self.model.name}.state")
+
+    @property
+    def teachers(self) -> list[Path]:
+        """The same for each of its teachers."""
+        count = self.learning.teachers
+        return [self.model.with_name(f"{self.model.name}.teacher-{i + 1}") for i in range(count)]
 
     def _start(self, hardware: Hardware | None) -> Start:
         if hardware is None:
@@ -192,16 +206,9 @@ class Training:
     def _train(self, parts: Parts, options: TrainingOptions, start: Start | None) -> Trained:
         if self.state.exists():
             say(f"{self.state}: going on from it")
-        with naming(self.model.parent):
-            self.model.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with TrainingProgress(options.epochs) as progress:
-                weights = start.weights if start else None
-                return train(parts, options, progress.tell, self.state, weights)
-        except KeyboardInterrupt:
-            if self.state.exists():
-                say(f"{self.state}: kept; the same command continues")
-            raise
+        with TrainingProgress(options.epochs) as progress:
+            weights = start.weights if start else None
+            return train(parts, options, progress.tell, self.state, weights)
 
     def _finish(
         self,
@@ -239,7 +246,8 @@ class Training:
             metadata = _continued(metadata, start)
         save_model(self.model, network.state_dict(), metadata)
         files = write_card(self.model, metadata, judged, judged_on, notes)
-        self.state.unlink(missing_ok=True)
+        for path in (*self.teachers, self.state):
+            path.unlink(missing_ok=True)
         size = self.model.stat().st_size / 1e3
         say(f"{self.model}: {size:,.0f} kB; card in {' and '.join(f.name for f in files[:2])}")
 

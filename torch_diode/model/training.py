@@ -165,15 +165,24 @@ def config_parameters(network: TimingNetwork) -> list[torch.nn.Parameter]:
 
 
 def train_configs(
-    parts: Parts, options: TrainingOptions, progress: Progress | None = None
+    parts: Parts,
+    options: TrainingOptions,
+    progress: Progress | None = None,
+    state_path: str | os.PathLike[str] | None = None,
 ) -> TimingNetwork:
-    """A network for configs alone, as its last epoch left it: a teacher, not a model."""
+    """A network for configs alone, as its last epoch left it: a teacher, not a model. Its state is
+    kept and gone on from as a model's is."""
     torch.manual_seed(options.seed)
     run = _Run(parts, options)
+    if state_path is not None:
+        run.resume(Path(state_path))
     while run.epoch < options.epochs:
         row = run.train_epoch(evaluating=False)
         if progress is not None:
             progress(row)
+        due = run.epoch % options.evaluate_every == 0 or run.epoch == options.epochs
+        if state_path is not None and due:
+            run.save(Path(state_path))
     return run.network.cpu().eval()
 
 
