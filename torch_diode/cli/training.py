@@ -89,7 +89,8 @@ class Start:
 
 @contextlib.contextmanager
 def few_threads() -> Iterator[None]:
-    """No more threads than small networks have work for: sixteen take many times as long as two."""
+    """No more threads than small networks have work for: a training of 9 s on two cores was seen to
+    take 67 s on sixteen."""
     before = torch.get_num_threads()
     torch.set_num_threads(min(before, _MOST_THREADS))
     try:
