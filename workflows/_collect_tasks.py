@@ -28,8 +28,8 @@ RECHECKED = 1.12
 RANKED = 24
 """Of each problem so many of the model's first choices count for what is timed of its kind."""
 NEAR, POSSIBLE = 1.35, 1.6
-"""What the model predicts within the one of the best is timed; what is within the other, and not
-among its first choices, may be drawn by chance."""
+"""What the model predicts within the one of the best is timed; what is within the other may be
+drawn by chance."""
 CHANCE = 0.25
 
 
@@ -94,8 +94,8 @@ def ranked_group(
     """Problems of strata of one kind, each with what the shipped model takes for the fastest.
 
     A model errs most where it matters, with what it ranks first: of a thousand candidates that is
-    often the one whose time it underrates most. A quarter of the configs are not its first choices
-    anywhere, but thought possible.
+    often the one whose time it underrates most. Three quarters of the configs are those it ranks
+    first most often, the others are drawn from all it thinks possible.
     """
     model = load_registered("matmul", hardware)
     asked: list[tuple[MMShape, dict[Candidate, float]]] = []

@@ -9,7 +9,8 @@
 
 `train`: strata that share kernels (`collection/strata.py`), each with a random part of its configs,
 half of them drawn from those the analytical heuristic thinks well of: together the strata cover the
-space, and every problem has good candidates. `vendor`: ATen alone, on very many problems.
+space, and every problem has good candidates. With `--ranked` the configs are those the shipped
+model thinks fastest, and a kind's strata share them. `vendor`: ATen alone, on very many problems.
 `validation`: the whole space of fewer problems, half of them of real models, the fastest candidates
 timed again until the best time's noise is within half a percent. `recheck`: the contenders of a
 validation set once more, together: what was measured near the best, and what the shipped model
@@ -141,9 +142,9 @@ def run_train(given: argparse.Namespace, start: float) -> None:
     make: Callable[..., Group] = training_group
     units: list[Any] = chosen
     if given.ranked:
-        kinds: dict[tuple[str, str, str], list[Stratum]] = {}
+        kinds: dict[tuple[str, ...], list[Stratum]] = {}
         for s in chosen:
-            kinds.setdefault((s.op, s.precision, s.layout), []).append(s)
+            kinds.setdefault((s.op, s.precision, s.layout, s.bias), []).append(s)
         make, units = ranked_group, list(kinds.values())
     never = never_trained_on()
     plans = [
@@ -234,7 +235,7 @@ def main() -> None:
     )
     parser.add_argument("--minutes", type=float, default=10, help="from the start of the process")
     parser.add_argument("--problems", type=int, default=0, help="in each stratum, or in all")
-    parser.add_argument("--configs", type=int, default=240, help="of each template, a stratum")
+    parser.add_argument("--configs", type=int, default=240, help="a template and stratum; --ranked: a kind")
     parser.add_argument(
         "--ranked", action="store_true", help="train: time what the shipped model thinks fastest"
     )
