@@ -235,7 +235,9 @@ def main() -> None:
     )
     parser.add_argument("--minutes", type=float, default=10, help="from the start of the process")
     parser.add_argument("--problems", type=int, default=0, help="in each stratum, or in all")
-    parser.add_argument("--configs", type=int, default=240, help="a template and stratum; --ranked: a kind")
+    parser.add_argument(
+        "--configs", type=int, default=240, help="of each template a stratum; --ranked: of a kind"
+    )
     parser.add_argument(
         "--ranked", action="store_true", help="train: time what the shipped model thinks fastest"
     )
