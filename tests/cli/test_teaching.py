@@ -76,7 +76,8 @@ def test_a_lesson_is_what_all_say_of_what_the_model_thinks_best(
     for number, problem in enumerate(problems):
         space = candidate_space(problem, H200, TEMPLATES)
         best = np.log(model.predict_us(problem, space, H200).min() / table.roofline[number])
-        assert own[table.group == number].min() == pytest.approx(best, abs=1e-4)
+        # One of the others may be better still: a glance had it wrong.
+        assert np.abs(own[table.group == number] - best).min() < 1e-4
 
 
 @pytest.mark.usefixtures("few")

@@ -12,19 +12,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from torch_diode.candidates import candidate_space
 from torch_diode.collection.shape_sources import LogNormal, ShapeSource
 from torch_diode.model.feature_table import FeatureTable, unmeasured_table
 from torch_diode.model.features import TEMPLATES
-from torch_diode.model.inference import NumpyNetwork
 from torch_diode.model.metadata import ModelMetadata
+from torch_diode.model.near_choice import near_choices
 from torch_diode.model.networks import TimingNetwork
 from torch_diode.model.problem_arrays import ProblemArrays
 from torch_diode.model.scoring import predict_times
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
-from torch_diode.types.candidates import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
@@ -37,42 +34,13 @@ def rehearsal(
     network: TimingNetwork, metadata: ModelMetadata, hardware: Hardware, count: int, seed: int
 ) -> FeatureTable:
     """About `count` drawn problems with the times a network predicts for them."""
-    rng = np.random.default_rng(seed)
-    served = served_network(metadata.kind, network)
     problems = list(_problems(metadata, count, seed))
-    chosen = []
-    for problem in problems:
-        space = candidate_space(problem, hardware, (ATEN, DECOMPOSE_K, *TEMPLATES))
-        taken = near_the_choice(problem, space, served, hardware, rng, _BEST, _OTHERS)
-        chosen.append(space.take(taken | space.is_template(ATEN)))
+    templates = (ATEN, DECOMPOSE_K, *TEMPLATES)
+    chosen = near_choices(
+        problems, metadata.kind, network, hardware, templates, _BEST, _OTHERS, seed
+    )
     table = unmeasured_table(problems, chosen, hardware)
     return replace(table, time_us=predict_times(network, table))
-
-
-def served_network(kind: str, network: TimingNetwork) -> NumpyNetwork:
-    """The network as it serves a compile."""
-    return NumpyNetwork(
-        kind, {name: value.cpu().numpy() for name, value in network.state_dict().items()}
-    )
-
-
-def near_the_choice(
-    problem: MMShape,
-    space: Candidates,
-    served: NumpyNetwork,
-    hardware: Hardware,
-    rng: np.random.Generator,
-    best: int,
-    others: int,
-) -> npt.NDArray[np.bool_]:
-    """Which candidates a network thinks best, and about so many others: it is among the first that
-    it chooses, so that is where its times have to be right."""
-    if len(space) <= best:
-        return np.ones(len(space), bool)
-    taken = rng.random(len(space)) < others / len(space)
-    times = served.predict_us(problem, space, hardware)
-    taken[np.argpartition(times, best)[:best]] = True
-    return taken
 
 
 def joined(table: FeatureTable, other: FeatureTable) -> FeatureTable:

@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from torch_diode.candidates import candidate_space
 from torch_diode.cli.output import say
 from torch_diode.cli.progress import TrainingProgress
-from torch_diode.cli.rehearsal import near_the_choice, served_network
 from torch_diode.model.batches import ProblemBatches
 from torch_diode.model.feature_table import FeatureTable, unmeasured_table
 from torch_diode.model.features import TEMPLATES
 from torch_diode.model.lesson import LessonOptions, teach
+from torch_diode.model.near_choice import near_choices
 from torch_diode.model.networks import TimingNetwork
 from torch_diode.model.problem_arrays import Floats
 from torch_diode.model.scoring import predict_log_ratio
@@ -96,16 +95,11 @@ def lesson(
 ) -> FeatureTable:
     """What teachers and network say on average of each problem's best configs and of some others;
     a problem with hardly a choice is left out."""
-    served = served_network(options.kind, network)
-    rng = np.random.default_rng(options.seed)
-    met, chosen = [], []
-    for problem in problems:
-        space = candidate_space(problem, hardware, TEMPLATES)
-        some = space.take(near_the_choice(problem, space, served, hardware, rng, _BEST, _OTHERS))
-        if len(some) >= _FEWEST:
-            met.append(problem)
-            chosen.append(some)
-    table = unmeasured_table(met, chosen, hardware)
+    near = near_choices(
+        problems, options.kind, network, hardware, TEMPLATES, _BEST, _OTHERS, options.seed
+    )
+    kept = [(p, some) for p, some in zip(problems, near, strict=True) if len(some) >= _FEWEST]
+    table = unmeasured_table([p for p, _ in kept], [some for _, some in kept], hardware)
     times = np.exp(_mean(table, [*teachers, network], options.device))
     return replace(table, time_us=(times * table.roofline[table.group]).astype(np.float32))
 

@@ -1,0 +1,64 @@
+"""The candidates a network is taught or told again: those it would choose among."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from torch_diode.candidates import candidate_space
+from torch_diode.model import near_choice
+from torch_diode.model.checkpoint import load_network
+from torch_diode.model.features import TEMPLATES
+from torch_diode.model.inference import NumpyNetwork
+from torch_diode.model.near_choice import near_choices
+from torch_diode.model.registry import ModelRegistry, shipped_folders
+from torch_diode.types.candidate import ATEN, Candidate
+from torch_diode.types.problem import MMShape
+
+BEST, OTHERS = 16, 10
+PROBLEMS = [MMShape("mm", m, 512, k, dtype="bfloat16") for m in (8, 100, 4000) for k in (64, 4096)]
+
+
+@pytest.fixture(scope="module")
+def network(hardware):
+    pointer = ModelRegistry(shipped_folders()).find("matmul", hardware)
+    metadata, found = load_network(pointer.path)
+    return metadata.kind, found
+
+
+def near(network, hardware, seed=0, templates=(ATEN, *TEMPLATES)):
+    return near_choices(PROBLEMS, *network, hardware, templates, BEST, OTHERS, seed)
+
+
+def test_the_first_are_there_and_some_others_and_aten(network, hardware):
+    kind, weights = network
+    served = NumpyNetwork(kind, {n: v.numpy() for n, v in weights.state_dict().items()})
+    for problem, some in zip(PROBLEMS, near(network, hardware), strict=True):
+        space = candidate_space(problem, hardware, (ATEN, *TEMPLATES))
+        times = served.predict_us(problem, space, hardware)
+        first = {space[int(row)] for row in np.argsort(times)[:BEST]}
+        assert first | {Candidate(ATEN)} <= set(some)
+        assert BEST + 1 < len(some) < BEST + 5 * OTHERS
+
+
+def test_a_seed_draws_other_others(network, hardware):
+    once, again, other = (near(network, hardware, seed) for seed in (0, 0, 1))
+    assert [list(some) for some in once] == [list(some) for some in again]
+    assert [list(some) for some in once] != [list(some) for some in other]
+
+
+def test_many_processes_find_what_one_does(network, hardware, monkeypatch):
+    alone = near(network, hardware)
+    monkeypatch.setattr(near_choice, "_WORTH_A_PROCESS", 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(near_choice, "_near_choice", _told(near_choice._near_choice))
+    together = near(network, hardware)
+    assert [list(some) for some, _ in together] == [list(some) for some in alone]
+    assert os.getpid() not in {pid for _, pid in together}
+
+
+def _told(near_one):
+    """The same, and which process found it."""
+    return lambda *given: (near_one(*given), os.getpid())

@@ -1,0 +1,81 @@
+"""Candidates near a network's choice: it chooses among those it ranks first, so that is where its
+times have to be right. What it is taught, or told again, is of them and of some others."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from torch_diode.candidates import candidate_space
+from torch_diode.model.inference import NumpyNetwork
+from torch_diode.model.networks import TimingNetwork
+from torch_diode.types.candidate import ATEN
+from torch_diode.types.candidates import Candidates
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+
+_WORTH_A_PROCESS = 1_000
+"""Problems; with fewer, starting another takes longer than it saves."""
+_HANDED_OUT = 64
+
+Ask = Callable[[int, MMShape], Candidates]
+
+
+def near_choices(
+    problems: Sequence[MMShape],
+    kind: str,
+    network: TimingNetwork,
+    hardware: Hardware,
+    templates: Sequence[str],
+    best: int,
+    others: int,
+    seed: int,
+) -> list[Candidates]:
+    """Of each problem the candidates the network thinks best, about so many others, and ATen where
+    it is among the templates. The same whether one process asks or many."""
+    weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
+    served = NumpyNetwork(kind, weights)
+    ask = functools.partial(_near_choice, served, hardware, tuple(templates), best, others, seed)
+    processes = min(os.cpu_count() or 1, len(problems) // _WORTH_A_PROCESS)
+    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
+        return [ask(number, problem) for number, problem in enumerate(problems)]
+    # Forked, the processes have the weights already and need not import torch again.
+    with multiprocessing.get_context("fork").Pool(processes, _begin, (ask,)) as pool:
+        return pool.map(_asked, enumerate(problems), chunksize=_HANDED_OUT)
+
+
+def _near_choice(
+    served: NumpyNetwork,
+    hardware: Hardware,
+    templates: tuple[str, ...],
+    best: int,
+    others: int,
+    seed: int,
+    number: int,
+    problem: MMShape,
+) -> Candidates:
+    space = candidate_space(problem, hardware, templates)
+    if len(space) <= best:
+        return space
+    taken = np.random.default_rng((seed, number)).random(len(space)) < others / len(space)
+    times = served.predict_us(problem, space, hardware)
+    taken[np.argpartition(times, best)[:best]] = True
+    return space.take(taken | space.is_template(ATEN))
+
+
+_ask: Ask | None = None
+"""In a process of the pool: how it asks."""
+
+
+def _begin(ask: Ask) -> None:
+    global _ask
+    _ask = ask
+
+
+def _asked(numbered: tuple[int, MMShape]) -> Candidates:
+    assert _ask is not None
+    return _ask(*numbered)
