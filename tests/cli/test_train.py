@@ -13,6 +13,7 @@ import torch
 
 from tests.cli.conftest import QUICK
 from tests.cli.program import inside, told_off
+from torch_diode.cli import training
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.model.checkpoint import load_model, load_weights
 
@@ -62,6 +63,24 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+def test_many_cores_are_left_alone(timings, tmp_path, monkeypatch):
+    found = []
+    whole = training.train
+
+    def counting(*given, **named):
+        found.append(torch.get_num_threads())
+        return whole(*given, **named)
+
+    monkeypatch.setattr(training, "train", counting)
+    before = torch.get_num_threads()
+    torch.set_num_threads(6)
+    try:
+        inside(*arguments(timings, tmp_path / "m.pt", *QUICK))
+        assert (found, torch.get_num_threads()) == ([4], 6)
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.usefixtures("one_thread")

@@ -32,7 +32,7 @@ from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
-_DRAWN_SHARE = 3.0
+_DRAWN_SHARE = 2.5
 """Unmeasured problems for each measured one."""
 _BEST, _OTHERS = 64, 30
 """Candidates of each: the best, and about so many of the rest."""

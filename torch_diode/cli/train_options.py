@@ -45,7 +45,7 @@ class Learning:
         typer.Option(help="Of the problems, to stop by (0.1).", min=0.001, max=0.9),
     ] = None
     hidden_dim: Annotated[
-        int | None, typer.Option(help="Width of the layers (deep 64, base 96).", min=1, max=4096)
+        int | None, typer.Option(help="Width of the layers (96).", min=1, max=4096)
     ] = None
     num_layers: Annotated[
         int | None, typer.Option(help="Layers, or blocks (2).", min=1, max=64)

@@ -162,7 +162,7 @@ class DeepMatmulTimingModel(nn.Module):
     kind = "deep"
 
     def __init__(
-        self, hidden: int = 64, layers: int = 2, aten_hidden: int = 128, encoder: int = 192
+        self, hidden: int = 96, layers: int = 2, aten_hidden: int = 128, encoder: int = 192
     ) -> None:
         super().__init__()
         self.shape = {
