@@ -22,7 +22,8 @@ from torch_diode.model.networks import build_network
 from torch_diode.types.errors import DiodeError, FileFaultError, HardwareMismatchError
 from torch_diode.types.problem import MMShape
 
-SHAPE = {"hidden": 8, "layers": 2, "aten_hidden": 4, "encoder": 8}
+HEAD = {"aten_hidden": 4, "aten_layers": 3, "aten_members": 2}
+SHAPE = {"hidden": 8, "layers": 2, **HEAD, "encoder": 8}
 SIZES = {name: [1.0, 4096.0] for name in "MNKB"} | {"flops": [1.0, 1e12]}
 METADATA = ModelMetadata(
     kind="deep",
@@ -226,8 +227,28 @@ def test_a_model_comes_back_as_a_network(path):
         assert torch.equal(value, found.state_dict()[name]), name
 
 
+def test_a_file_that_does_not_say_how_deep_its_head_is_has_the_first_kind(tmp_path, hardware):
+    torch.manual_seed(0)
+    given = build_network("deep", SHAPE | {"aten_layers": 2, "aten_members": 6})
+    data = json.loads(METADATA.to_json())
+    data["shape"] = {n: v for n, v in SHAPE.items() if n not in ("aten_layers", "aten_members")}
+    path = tmp_path / "m.pt"
+    torch.save({"torch_diode": json.dumps(data), "weights": given.state_dict()}, path)
+    metadata, found = load_network(path)
+    assert len(found.aten.weights) == 3
+    assert metadata.shape == given.shape
+    assert load_model(path).predict_us(PROBLEM, candidate_space(PROBLEM, hardware), hardware)
+
+
 @pytest.mark.parametrize(
-    "shape", [{"hidden": 4096, "layers": 4096}, {"encoder": 4096}, {"aten_hidden": 4096}]
+    "shape",
+    [
+        {"hidden": 4096, "layers": 4096},
+        {"encoder": 4096},
+        {"aten_hidden": 4096},
+        {"aten_layers": 4096},
+        {"aten_members": 4096},
+    ],
 )
 def test_a_file_cannot_have_a_network_built_that_it_does_not_hold(tmp_path, shape):
     """4096 layers of 4096 would be 275 GB."""

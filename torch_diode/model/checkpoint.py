@@ -209,4 +209,6 @@ def _least_weights(shape: Mapping[str, int]) -> int:
     """How many weights a network has at least, so that a file cannot have a far larger one built
     than it holds."""
     deep = (shape.get("layers", 1) - 1) * shape.get("hidden", 1) ** 2
-    return max(deep, *(shape.get(name, 1) ** 2 for name in ("encoder", "aten_hidden")))
+    each = (shape.get("aten_layers", 1) - 1) * shape.get("aten_hidden", 1) ** 2
+    aten = max(each, shape.get("aten_hidden", 1)) * shape.get("aten_members", 1)
+    return max(deep, aten, shape.get("encoder", 1) ** 2)

@@ -63,12 +63,12 @@ class VendorHead(nn.Module):
     shift: Tensor
     trained: Tensor
 
-    def __init__(self, width: int, hidden: int, members: int = 6) -> None:
+    def __init__(self, width: int, hidden: int, members: int = 6, layers: int = 2) -> None:
         super().__init__()
         self.norm = Standardise(width)
         self.register_buffer("shift", torch.zeros(1))
         self.register_buffer("trained", torch.zeros(1))
-        sizes = ((width, hidden), (hidden, hidden), (hidden, 1))
+        sizes = ((width, hidden), *[(hidden, hidden)] * (layers - 1), (hidden, 1))
         self.weights = nn.ParameterList(
             [nn.Parameter(torch.randn(members, i, o) * (2 / i) ** 0.5) for i, o in sizes]
         )
@@ -130,16 +130,31 @@ class MatmulTimingModel(nn.Module):
 
     kind = "base"
 
-    def __init__(self, hidden: int = 96, layers: int = 2, aten_hidden: int = 128) -> None:
+    def __init__(
+        self,
+        hidden: int = 96,
+        layers: int = 2,
+        aten_hidden: int = 128,
+        aten_layers: int = 3,
+        aten_members: int = 4,
+    ) -> None:
         super().__init__()
-        self.shape = {"hidden": hidden, "layers": layers, "aten_hidden": aten_hidden}
+        self.shape = {
+            "hidden": hidden,
+            "layers": layers,
+            "aten_hidden": aten_hidden,
+            "aten_layers": aten_layers,
+            "aten_members": aten_members,
+        }
         self.problem_norm = Standardise(PROBLEM_WIDTH)
         self.config_norm = Standardise(CONFIG_WIDTH)
         self.problem_in = nn.Linear(PROBLEM_WIDTH, hidden)
         self.config_in = nn.Linear(CONFIG_WIDTH, hidden, bias=False)
         self.hidden = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(layers - 1))
         self.out = nn.Linear(hidden, 1)
-        self.aten = VendorHead(PROBLEM_WIDTH + VENDOR_WIDTH, aten_hidden)
+        self.aten = VendorHead(
+            PROBLEM_WIDTH + VENDOR_WIDTH, aten_hidden, aten_members, aten_layers
+        )
         self.split = VendorHead(PROBLEM_WIDTH + SPLIT_WIDTH, _SPLIT_HIDDEN)
         self.doubt = Doubt()
 
@@ -162,13 +177,21 @@ class DeepMatmulTimingModel(nn.Module):
     kind = "deep"
 
     def __init__(
-        self, hidden: int = 96, layers: int = 2, aten_hidden: int = 128, encoder: int = 192
+        self,
+        hidden: int = 96,
+        layers: int = 2,
+        aten_hidden: int = 128,
+        aten_layers: int = 3,
+        aten_members: int = 4,
+        encoder: int = 192,
     ) -> None:
         super().__init__()
         self.shape = {
             "hidden": hidden,
             "layers": layers,
             "aten_hidden": aten_hidden,
+            "aten_layers": aten_layers,
+            "aten_members": aten_members,
             "encoder": encoder,
         }
         self.problem_norm = Standardise(PROBLEM_WIDTH)
@@ -183,7 +206,9 @@ class DeepMatmulTimingModel(nn.Module):
         self.out = nn.Linear(hidden, 1)
         self.problem_out = nn.Linear(encoder, hidden + 1)
         self.glance_out = nn.Linear(encoder, hidden + 1)
-        self.aten = VendorHead(PROBLEM_WIDTH + VENDOR_WIDTH, aten_hidden)
+        self.aten = VendorHead(
+            PROBLEM_WIDTH + VENDOR_WIDTH, aten_hidden, aten_members, aten_layers
+        )
         self.split = VendorHead(PROBLEM_WIDTH + SPLIT_WIDTH, _SPLIT_HIDDEN)
         self.doubt = Doubt()
         for setter in (*self.setters, self.problem_out, self.glance_out):

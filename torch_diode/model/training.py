@@ -65,7 +65,7 @@ class TrainingOptions(EpochOptions):
     aten_epochs: int = 150
     aten_rows: int = 15_000_000
     """Timings of ATen to see in all, at most: fewer epochs where there are many."""
-    aten_rate: float = 3e-3
+    aten_rate: float = 2e-3
     aten_dropout: float = 0.05
     split_epochs: int = 100
     test_share: float = 0.15

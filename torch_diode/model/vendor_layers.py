@@ -26,8 +26,9 @@ class VendorLayers:
         enter = Folded(a, f"{name}.norm", first, a[f"{name}.biases.0"].reshape(-1))
         self._low, self._high, self._bias = enter.low, enter.high, enter.bias
         self._weight = np.ascontiguousarray(enter.weight.T)
-        self._second = a[f"{name}.weights.1"], a[f"{name}.biases.1"]
-        self._last = a[f"{name}.weights.2"], a[f"{name}.biases.2"]
+        count = sum(key.startswith(f"{name}.weights.") for key in a)
+        inner = [(a[f"{name}.weights.{i}"], a[f"{name}.biases.{i}"]) for i in range(1, count)]
+        self._inner, self._last = inner[:-1], inner[-1]
         self._shift = float(a[f"{name}.shift"][0])
         self.trained = bool(a[f"{name}.trained"][0])
 
@@ -42,10 +43,10 @@ class VendorLayers:
         x += self._bias
         np.maximum(x, 0, out=x)
         x = x.reshape(len(calls), self._count, self._hidden).swapaxes(0, 1)
-        weight, bias = self._second
-        x = x @ weight
-        x += bias
-        np.maximum(x, 0, out=x)
+        for weight, bias in self._inner:
+            x = x @ weight
+            x += bias
+            np.maximum(x, 0, out=x)
         weight, bias = self._last
         members = (x @ weight + bias)[:, :, 0]
         # By hand, like the rest of this: numpy's own mean and deviation take longer than a layer.
