@@ -53,7 +53,7 @@ def test_many_processes_find_what_one_does(network, hardware, monkeypatch):
     alone = near(network, hardware)
     monkeypatch.setattr(near_choice, "_WORTH_A_PROCESS", 2)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    monkeypatch.setattr(near_choice, "_near_choice", _told(near_choice._near_choice))
+    monkeypatch.setattr(near_choice._Ask, "__call__", _told(near_choice._Ask.__call__))
     together = near(network, hardware)
     assert [list(some) for some, _ in together] == [list(some) for some in alone]
     assert os.getpid() not in {pid for _, pid in together}

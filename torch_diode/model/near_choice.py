@@ -3,10 +3,10 @@ times have to be right. What it is taught, or told again, is of them and of some
 
 from __future__ import annotations
 
-import functools
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +22,28 @@ _WORTH_A_PROCESS = 1_000
 """Problems; with fewer, starting another takes longer than it saves."""
 _HANDED_OUT = 64
 
-Ask = Callable[[int, MMShape], Candidates]
+
+@dataclass(frozen=True, eq=False)
+class _Ask:
+    """What each problem's candidates follow from."""
+
+    served: NumpyNetwork
+    hardware: Hardware
+    templates: tuple[str, ...]
+    best: int
+    others: int
+    seed: int
+
+    def __call__(self, number: int, problem: MMShape) -> Candidates:
+        """The candidates of the problem that has this number."""
+        space = candidate_space(problem, self.hardware, self.templates)
+        if len(space) <= self.best:
+            return space
+        drawn = np.random.default_rng((self.seed, number)).random(len(space))
+        taken = drawn < self.others / len(space)
+        times = self.served.predict_us(problem, space, self.hardware)
+        taken[np.argpartition(times, self.best)[: self.best]] = True
+        return space.take(taken | space.is_template(ATEN))
 
 
 def near_choices(
@@ -38,8 +59,7 @@ def near_choices(
     """Of each problem the candidates the network thinks best, about so many others, and ATen where
     it is among the templates. The same whether one process asks or many."""
     weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
-    served = NumpyNetwork(kind, weights)
-    ask = functools.partial(_near_choice, served, hardware, tuple(templates), best, others, seed)
+    ask = _Ask(NumpyNetwork(kind, weights), hardware, tuple(templates), best, others, seed)
     processes = min(os.cpu_count() or 1, len(problems) // _WORTH_A_PROCESS)
     if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
         return [ask(number, problem) for number, problem in enumerate(problems)]
@@ -48,30 +68,11 @@ def near_choices(
         return pool.map(_asked, enumerate(problems), chunksize=_HANDED_OUT)
 
 
-def _near_choice(
-    served: NumpyNetwork,
-    hardware: Hardware,
-    templates: tuple[str, ...],
-    best: int,
-    others: int,
-    seed: int,
-    number: int,
-    problem: MMShape,
-) -> Candidates:
-    space = candidate_space(problem, hardware, templates)
-    if len(space) <= best:
-        return space
-    taken = np.random.default_rng((seed, number)).random(len(space)) < others / len(space)
-    times = served.predict_us(problem, space, hardware)
-    taken[np.argpartition(times, best)[:best]] = True
-    return space.take(taken | space.is_template(ATEN))
-
-
-_ask: Ask | None = None
+_ask: _Ask | None = None
 """In a process of the pool: how it asks."""
 
 
-def _begin(ask: Ask) -> None:
+def _begin(ask: _Ask) -> None:
     global _ask
     _ask = ask
 

@@ -63,7 +63,7 @@ class TrainingOptions(EpochOptions):
     far: float = 1.6
     far_share: float = 0.3
     aten_epochs: int = 150
-    aten_rows: int = 15_000_000
+    aten_rows: int = 30_000_000
     """Timings of ATen to see in all, at most: fewer epochs where there are many."""
     aten_rate: float = 2e-3
     aten_dropout: float = 0.05
