@@ -152,9 +152,7 @@ class MatmulTimingModel(nn.Module):
         self.config_in = nn.Linear(CONFIG_WIDTH, hidden, bias=False)
         self.hidden = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(layers - 1))
         self.out = nn.Linear(hidden, 1)
-        self.aten = VendorHead(
-            PROBLEM_WIDTH + VENDOR_WIDTH, aten_hidden, aten_members, aten_layers
-        )
+        self.aten = VendorHead(PROBLEM_WIDTH + VENDOR_WIDTH, aten_hidden, aten_members, aten_layers)
         self.split = VendorHead(PROBLEM_WIDTH + SPLIT_WIDTH, _SPLIT_HIDDEN)
         self.doubt = Doubt()
 
@@ -206,9 +204,7 @@ class DeepMatmulTimingModel(nn.Module):
         self.out = nn.Linear(hidden, 1)
         self.problem_out = nn.Linear(encoder, hidden + 1)
         self.glance_out = nn.Linear(encoder, hidden + 1)
-        self.aten = VendorHead(
-            PROBLEM_WIDTH + VENDOR_WIDTH, aten_hidden, aten_members, aten_layers
-        )
+        self.aten = VendorHead(PROBLEM_WIDTH + VENDOR_WIDTH, aten_hidden, aten_members, aten_layers)
         self.split = VendorHead(PROBLEM_WIDTH + SPLIT_WIDTH, _SPLIT_HIDDEN)
         self.doubt = Doubt()
         for setter in (*self.setters, self.problem_out, self.glance_out):
