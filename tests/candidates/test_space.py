@@ -73,6 +73,23 @@ def test_full_float32_leaves_out_what_spills_without_a_loop(
     assert (space.fields["block_k"] == 64).any()
 
 
+@pytest.mark.parametrize("op", ["mm", "bmm"])
+def test_a_transposed_a_is_not_turned_round_in_registers(op: str) -> None:
+    sizes = {"M": 512, "N": 64, "K": 512, "B": 128 if op == "bmm" else 1, "dtype": "float32"}
+    tf32 = MMShape(op, **sizes, transpose_a=True, tf32=True)
+    kinds = (replace(tf32, transpose_a=False), replace(tf32, tf32=False))
+    wide = [sum(_on_matrix_unit(c) for c in candidate_space(p, H200)) for p in (tf32, *kinds)]
+    assert wide[0] == 0 < min(wide[1:])
+    assert len(candidate_space(tf32, H200)) > 100
+    ampere = known("nvidia-a100")
+    assert any(_on_matrix_unit(c) for c in candidate_space(tf32, ampere))
+
+
+def _on_matrix_unit(candidate: Candidate) -> bool:
+    config = candidate.config
+    return config is not None and config.block_m >= 64 and config.num_warps >= 4
+
+
 def test_a_small_problem_still_has_a_config() -> None:
     space = candidate_space(MMShape("mm", 1, 1, 1), H200)
     assert space.is_template("triton::mm").any()

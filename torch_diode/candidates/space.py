@@ -17,6 +17,7 @@ from torch_diode.candidates.offers import can_offer, k_splits, offered_templates
 from torch_diode.candidates.resources import (
     fits,
     keeps_registers_in_one_step,
+    reads_a_as_it_lies,
     resources_of,
     worth_compiling,
 )
@@ -71,7 +72,8 @@ def _kind(op: str, dtype: str, out_dtype: str, a: bool, b: bool, tf32: bool, bia
 def _feasible(template: str, kind: MMShape, hardware: Hardware) -> Candidates:
     configs = exhaustive_configs(template, hardware.kind)
     can_run = fits(resources_of(configs, kind, hardware), configs, hardware)
-    return configs.take(can_run & worth_compiling(configs, kind))
+    can_run &= worth_compiling(configs, kind) & reads_a_as_it_lies(configs, kind, hardware)
+    return configs.take(can_run)
 
 
 @lru_cache(maxsize=256)
