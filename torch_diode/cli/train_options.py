@@ -61,7 +61,7 @@ class Learning:
         int,
         typer.Option(
             help="Wider networks trained too; what they agree on is the model's last lesson. Each "
-            "takes as long as the model itself (0; the shipped model has 6).",
+            "takes as long as the model itself (0; the shipped model has 5).",
             min=0,
             max=32,
         ),
