@@ -48,3 +48,22 @@ def test_training_on_a_terminal_is_a_bar(capsys, monkeypatch):
     with TrainingProgress(epochs=4) as shown:
         shown.tell({"epoch": 2, "regret@1": 1.5})
     assert "regret@1 1.5000" in capsys.readouterr().out
+
+
+def test_heads_are_told_of_before_the_first_epoch(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_SECONDS_A_LINE", 0.0)
+    with TrainingProgress(epochs=4) as shown:
+        shown.tell({"head": 2, "heads": 57})
+    assert capsys.readouterr().out.startswith("Training: 0 of 4 epochs, ATen 2 of 57  ")
+
+
+def test_epochs_of_several_networks_are_counted_together(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_SECONDS_A_LINE", 0.0)
+    with TrainingProgress(epochs=9, total=True) as shown:
+        shown.tell({"epoch": 1, "regret@1": 1.5})
+        shown.tell({"epoch": 1, "loss": 0.5})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines] == [
+        "Training: 1 of 9 epochs, regret@1 1.5000",
+        "Training: 2 of 9 epochs, regret@1 1.5000",
+    ]

@@ -20,7 +20,7 @@ from torch_diode.model.inference import NumpyNetwork
 from torch_diode.model.lesson import LessonOptions
 from torch_diode.model.networks import TimingNetwork
 from torch_diode.model.scoring import predict_log_ratio
-from torch_diode.model.training import TrainingOptions, split_table, train
+from torch_diode.model.training import Parts, TrainingOptions, split_table, train
 from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")
@@ -62,7 +62,7 @@ def test_a_lesson_is_what_all_say_of_what_the_model_thinks_best(
 ) -> None:
     dataset = read_dataset(timings / "train.parquet")
     parts = split_table(feature_table(dataset, H200), OPTIONS)
-    teachers = teaching.make_teachers(parts, OPTIONS, [tmp_path / "a", tmp_path / "b"])
+    teachers = made(parts, OPTIONS, [tmp_path / "a", tmp_path / "b"])
     first, second = (network.out.weight.detach().numpy() for network in teachers)
     assert not np.array_equal(first, second), "each teacher has a seed of its own"
     network = train(parts, OPTIONS).network
@@ -87,7 +87,7 @@ def test_a_lesson_brings_the_model_nearer_to_its_teachers_and_leaves_the_heads(
     monkeypatch.setattr(LessonOptions, "__init__", _short(LessonOptions.__init__))
     dataset = read_dataset(timings / "train.parquet")
     parts = split_table(feature_table(dataset, H200), OPTIONS)
-    teachers = teaching.make_teachers(parts, OPTIONS, [tmp_path / "a", tmp_path / "b"])
+    teachers = made(parts, OPTIONS, [tmp_path / "a", tmp_path / "b"])
     trained = train(parts, OPTIONS)
     heads = {n: v.clone() for n, v in trained.network.aten.named_parameters()}
     table = teaching.lesson(
@@ -108,7 +108,7 @@ def test_teachers_that_were_stopped_go_on_and_end_the_same(
 ) -> None:
     options = replace(OPTIONS, evaluate_every=1)
     parts = split_table(feature_table(read_dataset(timings / "train.parquet"), H200), options)
-    whole = teaching.make_teachers(parts, options, [tmp_path / "a", tmp_path / "b"])
+    whole = made(parts, options, [tmp_path / "a", tmp_path / "b"])
 
     def stop(_: object, row: dict[str, float]) -> None:
         if row["epoch"] == 3:
@@ -118,12 +118,16 @@ def test_teachers_that_were_stopped_go_on_and_end_the_same(
     with monkeypatch.context() as patched:
         patched.setattr(teaching.TrainingProgress, "tell", stop)
         with pytest.raises(KeyboardInterrupt):
-            teaching.make_teachers(parts, options, states)
+            made(parts, options, states)
     assert [path.exists() for path in states] == [True, False]
-    again = teaching.make_teachers(parts, options, states)
+    again = made(parts, options, states)
     for network, other in zip(whole, again, strict=True):
         for name, value in network.state_dict().items():
             assert torch.allclose(value, other.state_dict()[name], atol=1e-5), name
+
+
+def made(parts: Parts, options: TrainingOptions, states: list[Path]) -> list[TimingNetwork]:
+    return teaching.make_teachers(teaching.teacher_jobs(parts, options, states))
 
 
 def _short(init: Callable[..., None]) -> Callable[..., None]:

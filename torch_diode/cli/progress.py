@@ -79,25 +79,27 @@ class CollectionProgress:
 
 
 class TrainingProgress:
-    """Epochs done of all, and the regret they reached."""
+    """Epochs done, and the regret they reached. A `name` says of what; a `total` is the epochs of
+    several networks, told as they come."""
 
-    def __init__(self, epochs: int) -> None:
-        self.epochs = epochs
-        self._start = time.monotonic()
-        self._regret = ""
+    def __init__(self, epochs: int, name: str = "Training", *, total: bool = False) -> None:
+        self.epochs, self.name, self.total = epochs, name, total
+        self.done = 0
+        self._start = self._said = time.monotonic()
+        self._note = ""
         self._bar: Progress | None = None
         if console().is_terminal:
             self._bar = Progress(
                 SpinnerColumn(),
-                TextColumn("Training"),
+                TextColumn(name),
                 BarColumn(),
                 MofNCompleteColumn(),
-                TextColumn("epochs{task.fields[regret]}, ETA"),
+                TextColumn("epochs{task.fields[note]}, ETA"),
                 TimeRemainingColumn(),
                 console=console(),
                 transient=True,
             )
-            self._task = self._bar.add_task("", total=epochs, regret="")
+            self._task = self._bar.add_task("", total=epochs, note="")
 
     def __enter__(self) -> TrainingProgress:
         if self._bar is not None:
@@ -109,12 +111,21 @@ class TrainingProgress:
             self._bar.stop()
 
     def tell(self, row: Mapping[str, float]) -> None:
-        """One more epoch is done."""
-        if "regret@1" in row:
-            self._regret = f", regret@1 {row['regret@1']:.4f}"
-        if self._bar is not None:
-            self._bar.update(self._task, completed=int(row["epoch"]), regret=self._regret)
+        """One more epoch is done, or one more time through the calls of ATen, before the first."""
+        if "epoch" in row:
+            self.done = self.done + 1 if self.total else int(row["epoch"])
+        if "head" in row:
+            self._note = f", ATen {row['head']:.0f} of {row['heads']:.0f}"
         elif "regret@1" in row:
-            spent = time.monotonic() - self._start
+            self._note = f", regret@1 {row['regret@1']:.4f}"
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self.done, note=self._note)
+        elif "regret@1" in row and not self.total:
             numbers = "  ".join(f"{n} {v:.4f}" for n, v in row.items() if n in _SHOWN)
-            say(f"epoch {row['epoch']:.0f} of {self.epochs}: {numbers}  {spent:,.0f} s")
+            self._say(f"epoch {row['epoch']:.0f} of {self.epochs}: {numbers}")
+        elif time.monotonic() - self._said >= _SECONDS_A_LINE:
+            self._say(f"{self.name}: {self.done} of {self.epochs} epochs{self._note}")
+
+    def _say(self, text: str) -> None:
+        self._said = time.monotonic()
+        say(f"{text}  {self._said - self._start:,.0f} s")

@@ -19,6 +19,7 @@ import numpy as np
 
 from torch_diode.cli.output import say
 from torch_diode.cli.progress import TrainingProgress
+from torch_diode.cli.side_by_side import Job
 from torch_diode.model.batches import ProblemBatches
 from torch_diode.model.feature_table import FeatureTable, unmeasured_table
 from torch_diode.model.features import TEMPLATES
@@ -47,18 +48,26 @@ _TEACHER: dict[str, Any] = {
 }
 
 
-def make_teachers(
+def teacher_jobs(
     parts: Parts, options: TrainingOptions, states: Sequence[Path]
-) -> list[TimingNetwork]:
+) -> list[Job[TimingNetwork]]:
     """A network for each file, trained on the training part from a seed of its own; where a file
     has a state of it, from there on."""
-    networks = []
-    for number, state in enumerate(states, 1):
-        going_on = ", going on" if state.exists() else ""
-        say(f"Teacher {number} of {len(states)}{going_on}")
+
+    def job(number: int, state: Path) -> Job[TimingNetwork]:
         own = replace(options, **_teacher(options), seed=options.seed + number)
-        with TrainingProgress(own.epochs) as progress:
-            networks.append(train_configs(parts, own, progress.tell, state))
+        name = f"Teacher {number} of {len(states)}"
+        return Job(name, own.epochs, lambda tell: train_configs(parts, own, tell, state))
+
+    return [job(number, state) for number, state in enumerate(states, 1)]
+
+
+def make_teachers(jobs: Sequence[Job[TimingNetwork]]) -> list[TimingNetwork]:
+    """The networks of the jobs, each as its state has it, trained to the end where that is not."""
+    networks = []
+    for job in jobs:
+        with TrainingProgress(job.epochs, job.name) as progress:
+            networks.append(job.train(progress.tell))
     return networks
 
 

@@ -18,7 +18,8 @@ from torch_diode.cli.output import say
 from torch_diode.cli.progress import TrainingProgress
 from torch_diode.cli.rehearsal import joined, rehearsal
 from torch_diode.cli.score_tables import print_errors, print_regret, print_slices, say_notes
-from torch_diode.cli.teaching import make_teachers, taught
+from torch_diode.cli.side_by_side import Job, side_by_side
+from torch_diode.cli.teaching import make_teachers, taught, teacher_jobs
 from torch_diode.cli.timings import chip_of, read_timings
 from torch_diode.cli.train_options import Learning
 from torch_diode.files.faults import naming
@@ -33,6 +34,7 @@ from torch_diode.model.registry import ModelRegistry, shipped_folders
 from torch_diode.model.scoring import judge, predict_times
 from torch_diode.model.training import (
     Parts,
+    Progress,
     Trained,
     TrainingOptions,
     split_table,
@@ -124,7 +126,11 @@ def _check_same_network(metadata: ModelMetadata, kind: str | None, shape: dict[s
 def _device(name: str | None) -> str:
     try:
         device = torch.device(name or "cpu")
-        torch.zeros(1, device=device)
+        if device.type != "cuda":
+            torch.zeros(1, device=device)
+        elif not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count():
+            # Not tried out: what is forked from a process that holds a GPU cannot use it.
+            raise RuntimeError("no such GPU")
     except (RuntimeError, AssertionError) as fault:
         reason = (str(fault).splitlines() or [""])[0]
         raise MissingPartError(
@@ -168,10 +174,7 @@ class Training:
         with naming(self.model.parent):
             self.model.parent.mkdir(parents=True, exist_ok=True)
         try:
-            teachers = make_teachers(more, options, self.teachers)
-            trained = self._train(more, options, start)
-            if teachers:
-                trained = taught(trained, teachers, more, dataset, hardware)
+            trained = self._train(more, options, start, dataset, hardware)
         except KeyboardInterrupt:
             kept = [path.name for path in (*self.teachers, self.state) if path.exists()]
             if kept:
@@ -204,12 +207,30 @@ class Training:
             path = pointer.path
         return Start(*load_weights(path), str(path))
 
-    def _train(self, parts: Parts, options: TrainingOptions, start: Start | None) -> Trained:
-        if self.state.exists():
-            say(f"{self.state}: going on from it")
-        with TrainingProgress(options.epochs) as progress:
-            weights = start.weights if start else None
-            return train(parts, options, progress.tell, self.state, weights)
+    def _train(
+        self,
+        parts: Parts,
+        options: TrainingOptions,
+        start: Start | None,
+        dataset: Dataset,
+        hardware: Hardware,
+    ) -> Trained:
+        for path in (self.state, *self.teachers):
+            if path.exists():
+                say(f"{path}: going on from it")
+        weights = start.weights if start else None
+
+        def itself(tell: Progress) -> Trained:
+            return train(parts, options, tell, self.state, weights)
+
+        own = Job("Training", options.epochs, itself)
+        jobs = teacher_jobs(parts, options, self.teachers)
+        if jobs:
+            side_by_side([own, *jobs])
+        teachers = make_teachers(jobs)
+        with TrainingProgress(own.epochs, own.name) as progress:
+            trained = own.train(progress.tell)
+        return taught(trained, teachers, parts, dataset, hardware) if teachers else trained
 
     def _finish(
         self,

@@ -21,14 +21,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
-import torch
-
+from torch_diode.collection.forking import can_fork
 from torch_diode.collection.lifeline import end_with
 from torch_diode.types.errors import DiodeError, FileFaultError
-
-# Importing Inductor asks whether there is a GPU. Asked of CUDA itself, that would leave every
-# process forked afterwards without the use of it; asked of NVML, it does not.
-os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
@@ -127,7 +122,7 @@ class Crew(Generic[Job, Answer]):
     a job."""
 
     def __init__(self, works: Sequence[Work]) -> None:
-        if torch.cuda.is_initialized():
+        if not can_fork():
             raise ForkAfterCudaError(
                 "workers: got a process that has used CUDA; expected one that has not, since what "
                 "it forks cannot; start them before the first CUDA call"

@@ -195,6 +195,7 @@ def training_strata() -> list[Stratum]:
         *_vector_strata(),
         *_many_strata(),
         *_row_strata(),
+        *_transposed_strata(),
     ]
 
 
@@ -244,6 +245,24 @@ def _row_strata() -> list[Stratum]:
         Stratum(op, dtype, layout, tf32=tf32, most_m=16)
         for op, layout in (("bmm", "nt"), ("baddbmm", "nt"), ("bmm", "nn"))
         for dtype, tf32 in _MATRIX_UNIT
+    ]
+
+
+def _transposed_strata() -> list[Stratum]:
+    """A read across its rows, as a backward pass does: the kinds of it not named above."""
+    return [
+        *(Stratum(op, "float32", layout) for op, layout in (("bmm", "tn"), ("mm", "tt"))),
+        *(
+            Stratum(op, dtype, layout, tf32=tf32, many=many, multiples=(64, 32, 16, 8))
+            for op, layout, many in (
+                ("bmm", "tn", True),
+                ("addmm", "tn", False),
+                ("baddbmm", "tn", False),
+                ("bmm", "tt", False),
+                ("addmm", "tt", False),
+            )
+            for dtype, tf32 in _MATRIX_UNIT
+        ),
     ]
 
 

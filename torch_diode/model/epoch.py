@@ -39,10 +39,11 @@ def run_epoch(
     epoch: int,
 ) -> Row:
     """Train in place; the row of history for it."""
-    o, total = options, np.zeros(2)
+    o = options
     steps = math.ceil(len(batches) / o.batch_problems)
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     network.train()
+    total = torch.zeros(2, device=parameters[0].device)
     rng = np.random.default_rng((seed, epoch))
     for number, batch in enumerate(batches.draw(o.batch_problems, rng)):
         set_rate(optimizer, o.learning_rate, (epoch + number / steps) / o.epochs, o.warmup)
@@ -53,6 +54,7 @@ def run_epoch(
         (error + o.list_weight * order).backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
-        total += (error.item(), order.item())
-    loss, list_loss = (float(value) / steps for value in total)
+        # Not asked for before the end: a GPU would have to be waited for at every step.
+        total += torch.stack([error.detach(), order.detach()])
+    loss, list_loss = (total / steps).tolist()
     return {"epoch": epoch + 1, "loss": loss, "list_loss": list_loss}

@@ -43,7 +43,9 @@ def teach(
     network.to(device)
     batches = ProblemBatches(table, device=device)
     parameters = config_parameters(network)
-    optimizer = torch.optim.AdamW(parameters, o.learning_rate, weight_decay=o.weight_decay)
+    optimizer = torch.optim.AdamW(
+        parameters, o.learning_rate, weight_decay=o.weight_decay, fused=True
+    )
     history: list[Row] = []
     for epoch in range(o.epochs):
         history.append(run_epoch(network, batches, optimizer, o, seed, epoch))

@@ -159,7 +159,7 @@ class MatmulTimingModel(nn.Module):
     def forward(self, problem: Tensor, config: Tensor, group: Tensor) -> Tensor:
         """log(time / roofline) of each config; `group` says which row of `problem` is its."""
         x = self.config_in(self.config_norm(config))
-        x = torch.relu(x + self.problem_in(self.problem_norm(problem))[group])
+        x = torch.relu(x + spread(self.problem_in(self.problem_norm(problem)), group))
         for layer in self.hidden:
             x = torch.relu(layer(x))
         result: Tensor = self.out(x).squeeze(1)
@@ -224,7 +224,7 @@ class DeepMatmulTimingModel(nn.Module):
             code, x = self._enter(problem, config, group)
             predicted = self._through(code, x, group)
         ends = self.glance_out(code)
-        return predicted, (x * ends[:, :-1][group]).sum(1) + ends[:, -1][group]
+        return predicted, (x * spread(ends[:, :-1], group)).sum(1) + spread(ends[:, -1], group)
 
     def _enter(self, problem: Tensor, config: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
         """The problems' code, and the first units of each config."""
@@ -239,13 +239,19 @@ class DeepMatmulTimingModel(nn.Module):
             x = x + second(torch.relu(self._set(number, first(x), code, group)))
         ends = self.problem_out(code)
         weights = self.out.weight[0] + ends[:, :-1]
-        result: Tensor = (x * weights[group]).sum(1) + self.out.bias + ends[:, -1][group]
+        own = self.out.bias + ends[:, -1]
+        result: Tensor = (x * spread(weights, group)).sum(1) + spread(own, group)
         return result
 
     def _set(self, number: int, x: Tensor, code: Tensor, group: Tensor) -> Tensor:
         scale, shift = self.setters[number](code).chunk(2, dim=1)
-        result: Tensor = x * (1 + scale)[group] + shift[group]
+        result: Tensor = x * spread(1 + scale, group) + spread(shift, group)
         return result
+
+
+def spread(rows: Tensor, group: Tensor) -> Tensor:
+    """Each problem's row for each of its configs. As indexing, and faster to differentiate."""
+    return rows.index_select(0, group)
 
 
 TimingNetwork = MatmulTimingModel | DeepMatmulTimingModel

@@ -4,7 +4,8 @@ The heads for ATen and splits of K are trained first, then the network for confi
 validation problems' regret with all in the ranking, and last the estimate of its own error, on the
 validation problems too. A problem with one candidate teaches, and takes no part in regret.
 Everything follows from the options and the table: the same seed gives the same weights on the same
-machine. A run that is stopped goes on from its last epoch.
+machine, on a GPU but for the order in which it adds. A run that is stopped goes on from its last
+epoch.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -122,15 +124,18 @@ def train(
     state_path: str | os.PathLike[str] | None = None,
     initial: Mapping[str, Floats] | None = None,
 ) -> Trained:
-    """Train a network. With a `state_path`, each evaluated epoch is kept there, and a run that
-    finds its own state goes on from it. With `initial` weights it starts from those of a trained
-    network, and ends with them where no epoch does better."""
+    """Train a network. With a `state_path`, the heads and each evaluated epoch are kept there, and
+    a run that finds its own state goes on from it. With `initial` weights it starts from those of a
+    trained network, and ends with them where no epoch does better."""
     torch.manual_seed(options.seed)
     run = _Run(parts, options, initial)
     if state_path is None or not run.resume(Path(state_path)):
+        run.begin()
         if initial is not None:
             run.evaluate_start()
-        run.train_vendor()
+        run.train_vendor(progress)
+        if state_path is not None:
+            run.save(Path(state_path))
     while run.epoch < options.epochs and run.since_best < options.patience:
         row = run.train_epoch()
         run.history.append(row)
@@ -174,8 +179,8 @@ def train_configs(
     kept and gone on from as a model's is."""
     torch.manual_seed(options.seed)
     run = _Run(parts, options)
-    if state_path is not None:
-        run.resume(Path(state_path))
+    if state_path is None or not run.resume(Path(state_path)):
+        run.begin()
     while run.epoch < options.epochs:
         row = run.train_epoch(evaluating=False)
         if progress is not None:
@@ -193,26 +198,39 @@ class _Run:
         options: TrainingOptions,
         initial: Mapping[str, Floats] | None = None,
     ) -> None:
-        self.parts, self.options = parts, options
+        self.parts, self.options, self.initial = parts, options, initial or {}
         o = options
         self.starts_trained = initial is not None
-        self.source = _source(parts, initial or {})
+        self.source = _source(parts, self.initial)
         self.network = build_network(o.kind, o.shape).to(o.device)
-        self.batches = ProblemBatches(parts.train, o.far, o.far_share, o.device)
-        self.ranked = parts.validation.with_a_choice()
-        self.checks = ProblemBatches(self.ranked, device=o.device)
         self.parameters = config_parameters(self.network)
         self.optimizer = torch.optim.AdamW(
-            self.parameters, o.learning_rate, weight_decay=o.weight_decay
+            self.parameters, o.learning_rate, weight_decay=o.weight_decay, fused=True
         )
         self.epoch = self.since_best = 0
         self.best = math.inf
+        self.best_state: dict[str, Any] = {}
         self.history: list[Row] = []
-        if initial is None:
-            self._fit_norms()
+
+    @cached_property
+    def batches(self) -> ProblemBatches:
+        """What is learnt from; a run that is over and only looked at has no need of it."""
+        o = self.options
+        return ProblemBatches(self.parts.train, o.far, o.far_share, o.device)
+
+    @cached_property
+    def checks(self) -> tuple[FeatureTable, ProblemBatches]:
+        """What is stopped by."""
+        ranked = self.parts.validation.with_a_choice()
+        return ranked, ProblemBatches(ranked, device=self.options.device)
+
+    def begin(self) -> None:
+        """The first weights: those it was given, or drawn ones and what the features are like."""
+        if self.starts_trained:
+            given = {name: torch.from_numpy(value.copy()) for name, value in self.initial.items()}
+            self.network.load_state_dict(given)
         else:
-            weights = {name: torch.from_numpy(value.copy()) for name, value in initial.items()}
-            self.network.load_state_dict(weights)
+            self._fit_norms()
         self.best_state = self._copy()
 
     def evaluate_start(self) -> None:
@@ -225,7 +243,7 @@ class _Run:
         self.network.problem_norm.fit(problem)
         self.network.config_norm.fit(torch.from_numpy(table.config[self.batches.rows]))
 
-    def train_vendor(self) -> None:
+    def train_vendor(self, progress: Progress | None = None) -> None:
         """The heads for ATen and for splits of K, on the problems where they were timed."""
         o, table, afresh = self.options, self.parts.train, not self.starts_trained
         calls = aten_calls(table, o.device)
@@ -233,11 +251,12 @@ class _Run:
             self._leave_aten_open()
         epochs = min(o.aten_epochs, max(o.aten_rows // max(len(calls), 1), 1))
         dropout = o.aten_dropout * min(_FEW_CALLS / max(len(calls), 1), 1.0)
-        train_head(self.network.aten, calls, epochs, o.aten_rate, dropout, o.seed, afresh=afresh)
+        rate = o.aten_rate
+        train_head(self.network.aten, calls, epochs, rate, dropout, o.seed, progress, afresh=afresh)
         splits = split_calls(table, o.device)
         afresh = afresh or not self.network.split.trained
-        rate, dropout = o.aten_rate, o.aten_dropout
-        train_head(self.network.split, splits, o.split_epochs, rate, dropout, o.seed, afresh=afresh)
+        epochs, dropout = o.split_epochs, o.aten_dropout
+        train_head(self.network.split, splits, epochs, rate, dropout, o.seed, afresh=afresh)
 
     def _leave_aten_open(self) -> None:
         """Where ATen was never timed, it is taken to be about as good as the best config: an
@@ -262,8 +281,8 @@ class _Run:
         return row
 
     def _evaluate(self) -> Row:
-        ratio = predict_log_ratio(self.network, self.ranked, self.checks)
-        found = regret_scores(self.ranked, ratio)
+        ranked, batches = self.checks
+        found = regret_scores(ranked, predict_log_ratio(self.network, ranked, batches))
         self.since_best += self.options.evaluate_every
         if found[0].geomean < self.best:
             self.since_best = 0

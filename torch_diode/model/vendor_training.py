@@ -8,9 +8,12 @@ an offset, and then left out: a ranking compares with configs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
+from torch_diode.model.epoch import Row
 from torch_diode.model.losses import vendor_loss
 from torch_diode.model.networks import VendorHead
 from torch_diode.model.schedule import set_rate
@@ -28,11 +31,13 @@ def train_head(
     rate: float,
     dropout: float,
     seed: int,
+    progress: Callable[[Row], None] | None = None,
     batch: int = 512,
     afresh: bool = True,
 ) -> None:
     """Train a head, in place; afresh, or from the weights it has. The members of a head learn from
-    the same rows and differ by where they start and by dropout."""
+    the same rows and differ by where they start and by dropout. `progress` is told of each time
+    through them as `head` of `heads`."""
     if not len(calls):
         return
     if afresh:
@@ -42,7 +47,8 @@ def train_head(
             head.weights[-1].mul_(_FIRST_SPREAD)
     head.trained.fill_(1)
     apart = torch.nn.Parameter(torch.zeros_like(head.biases[0]))
-    optimizer = torch.optim.AdamW([*head.parameters(), apart], rate, weight_decay=_DECAY)
+    parameters = [*head.parameters(), apart]
+    optimizer = torch.optim.AdamW(parameters, rate, weight_decay=_DECAY, fused=True)
     rng = np.random.default_rng(seed)
     head.train()
     for epoch in range(epochs):
@@ -55,4 +61,6 @@ def train_head(
             optimizer.zero_grad()
             vendor_loss(members, calls.target[piece], calls.noise[piece]).backward()
             optimizer.step()
+        if progress is not None:
+            progress({"head": epoch + 1, "heads": epochs})
     head.eval()

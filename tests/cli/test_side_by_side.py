@@ -1,0 +1,96 @@
+"""Networks trained by processes of their own, and what is left when one of those ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from torch_diode.cli import side_by_side as module
+from torch_diode.cli.side_by_side import Job, Tell, side_by_side
+from torch_diode.types.errors import InvalidValueError
+
+pytestmark = pytest.mark.skipif(not module.can_fork(), reason="needs fork, and no GPU in use")
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+
+
+def writing(path: Path, epochs: int = 2) -> Job[None]:
+    """A job that leaves its process's number, epoch by epoch."""
+
+    def train(tell: Tell) -> None:
+        for epoch in range(1, epochs + 1):
+            with path.open("a", encoding="utf-8") as file:
+                file.write(f"{os.getpid()}\n")
+            tell({"epoch": epoch})
+
+    return Job(path.name, epochs, train)
+
+
+def failing(job: Job[None], fail: Callable[[], object]) -> Job[None]:
+    def train(tell: Tell) -> None:
+        job.train(tell)
+        fail()
+
+    return Job(job.name, job.epochs, train)
+
+
+def test_each_has_a_process_of_its_own(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in "abc"]
+    side_by_side([writing(path) for path in paths])
+    numbers = [set(path.read_text().split()) for path in paths]
+    assert all(len(found) == 1 for found in numbers)
+    assert len(set.union(*numbers)) == 3
+    assert str(os.getpid()) not in set.union(*numbers)
+
+
+def test_one_job_needs_no_process(tmp_path: Path) -> None:
+    side_by_side([writing(tmp_path / "a")])
+    assert not (tmp_path / "a").exists(), "whoever asked trains it"
+
+
+def refuse() -> None:
+    raise InvalidValueError("state: got other data; expected the same")
+
+
+def run_out() -> None:
+    raise RuntimeError("out of memory\nand much more")
+
+
+def test_one_that_fails_or_is_killed_leaves_the_others_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = [
+        failing(writing(tmp_path / "refused"), refuse),
+        failing(writing(tmp_path / "full"), run_out),
+        failing(writing(tmp_path / "killed"), lambda: os.kill(os.getpid(), signal.SIGKILL)),
+        writing(tmp_path / "well", epochs=5),
+    ]
+    side_by_side(jobs)
+    assert len((tmp_path / "well").read_text().split()) == 5
+    said = capsys.readouterr().out
+    assert "refused: stopped (state: got other data; expected the same)" in said
+    assert "full: stopped (out of memory)" in said
+    assert "much more" not in said
+
+
+def test_ctrl_c_leaves_no_process_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a"
+
+    def interrupted(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_hear", interrupted)
+    long = failing(writing(path), lambda: time.sleep(600))
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side([long, failing(writing(tmp_path / "b"), lambda: time.sleep(600))])
+    number = int(path.read_text().split()[0])
+    with pytest.raises(ProcessLookupError):
+        os.kill(number, 0)
