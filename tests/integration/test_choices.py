@@ -22,7 +22,7 @@ from torch_diode.integration.choices import DiodeInductorChoices
 from torch_diode.integration.guard import DiodeWarning
 from torch_diode.integration.lowering import Input, lower
 from torch_diode.integration.releases import marks_of
-from torch_diode.types.candidate import TritonGEMMConfig
+from torch_diode.types.candidate import ATEN, TritonGEMMConfig
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.ranking import Ranking
 
@@ -332,3 +332,23 @@ def test_the_same_question_has_the_same_answer_every_time() -> None:
         sources = {lower(torch.bmm, inputs("bmm")).source for _ in range(2)}
     assert len(sources) == 1
     assert B == 4
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "sigma", "chosen"),
+    [(False, 1e-4, True), (True, 1e-4, False), (False, None, False)],
+    ids=["sizes fixed", "sizes open", "times of no model"],
+)
+def test_fixed_sizes_count_for_a_template(dynamic: bool, sigma: float | None, chosen: bool) -> None:
+    def answer(candidates: Candidates) -> Ranking:
+        """ATen a tenth of a microsecond ahead."""
+        times = np.where(candidates.is_template(ATEN), 9.9, 10.5)
+        times[np.argmax(times)] = 10.0
+        return Ranking.by_time(
+            times, "close", None if sigma is None else np.full(len(times), sigma)
+        )
+
+    with registration.using(Answering(answer)):
+        lower(OPS["mm"][0], inputs("mm", dynamic=dynamic), generate=False)
+        (made,) = registration.explain()[-1:]
+    assert (made.winner.candidate.template != ATEN) == chosen

@@ -10,6 +10,7 @@ import torch
 from torch._guards import TracingContext, tracing
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+import torch_diode
 from tests.integration.cases import CONFIG
 from tests.integration.forced import Forced
 from torch_diode.hardware import known
@@ -36,6 +37,13 @@ def test_the_fingerprint_changes_with_heuristic_mode_and_number() -> None:
     }
     assert len(texts) == 6
     assert Decider(settings).fingerprint([]) in texts
+
+
+def test_another_version_has_another_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    decider = Decider(Settings(Forced(CONFIG)))
+    before = decider.fingerprint([])
+    monkeypatch.setattr(torch_diode, "__version__", "99.0")
+    assert decider.fingerprint([]) != before
 
 
 def test_what_cannot_change_a_compile_has_no_fingerprint() -> None:

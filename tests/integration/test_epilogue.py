@@ -24,7 +24,6 @@ from torch_diode.integration.epilogue import (
     LAUNCH_US,
     Epilogue,
     epilogue_of,
-    with_extra,
 )
 from torch_diode.integration.lowering import Dynamic, Input, lower
 from torch_diode.types.candidate import ATEN, Candidate
@@ -288,28 +287,3 @@ def test_work_taken_along_needs_no_more_shared_memory() -> None:
         return functional.silu(torch.mm(x, w)) * z + r
 
     assert shared_memory(work, [X, W, FULL, FULL]) <= shared_memory(torch.mm, [X, W])
-
-
-SPACE = Candidates.of([Candidate(ATEN), Candidate("triton::mm", CONFIG)])
-
-
-def test_atens_share_of_doubt_shrinks_with_what_is_certain() -> None:
-    ranking = Ranking.by_time(np.array([4.0, 5.0]), "model", np.array([0.1, 0.1]))
-    counted = with_extra(ranking, SPACE, 4.0)
-    assert list(counted.order) == [1, 0]
-    assert list(counted.predicted_us) == [8.0, 5.0]
-    assert counted.sigma is not None
-    assert list(counted.sigma) == pytest.approx([0.05, 0.1])
-    assert list(ranking.predicted_us) == [4.0, 5.0]
-
-
-@pytest.mark.parametrize(
-    "ranking",
-    [
-        Ranking(np.array([0, 1]), np.array([np.nan, np.nan]), "names no times"),
-        Ranking(np.array([0, 1]), np.array([5.0, 4.0]), "an order of its own"),
-        Ranking(np.array([1]), np.array([np.nan, 4.0]), "without ATen"),
-    ],
-)
-def test_an_order_that_is_not_by_time_stands(ranking: Ranking) -> None:
-    assert with_extra(ranking, SPACE, 4.0) is ranking

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torch_diode.integration.selection import alone, check_fits, how_many, shortlist
+from torch_diode.integration.selection import (
+    alone,
+    check_fits,
+    how_many,
+    shortlist,
+    with_extra,
+)
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.errors import InvalidValueError
@@ -102,3 +108,28 @@ def test_a_space_without_aten_has_none() -> None:
 def test_a_ranking_of_something_else_is_refused() -> None:
     with pytest.raises(InvalidValueError, match="expected one for each of 31"):
         check_fits(Ranking.by_time(np.ones(3), "test"), SPACE)
+
+
+TWO = SPACE.take(np.arange(2))
+
+
+def test_atens_share_of_doubt_shrinks_with_what_is_certain() -> None:
+    ranking = Ranking.by_time(np.array([4.0, 5.0]), "model", np.array([0.1, 0.1]))
+    counted = with_extra(ranking, TWO, 4.0)
+    assert list(counted.order) == [1, 0]
+    assert list(counted.predicted_us) == [8.0, 5.0]
+    assert counted.sigma is not None
+    assert list(counted.sigma) == pytest.approx([0.05, 0.1])
+    assert list(ranking.predicted_us) == [4.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    "ranking",
+    [
+        Ranking(np.array([0, 1]), np.array([np.nan, np.nan]), "names no times"),
+        Ranking(np.array([0, 1]), np.array([5.0, 4.0]), "an order of its own"),
+        Ranking(np.array([1]), np.array([np.nan, 4.0]), "without ATen"),
+    ],
+)
+def test_an_order_that_is_not_by_time_stands(ranking: Ranking) -> None:
+    assert with_extra(ranking, TWO, 4.0) is ranking

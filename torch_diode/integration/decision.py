@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import torch_diode
 from torch_diode.candidates import candidate_space
 from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.integration import defaults, machine, selection
@@ -113,7 +114,8 @@ class Decider:
         else:
             parts = self._default_fingerprints(devices)
         switches = (settings.mode, str(settings.top), str(settings.tma), str(settings.epilogues))
-        return digest(*switches, *parts) if parts else ""
+        # Another version may decide otherwise with the same model.
+        return digest(torch_diode.__version__, *switches, *parts) if parts else ""
 
     def _default_fingerprints(self, devices: Iterable[Any]) -> list[str]:
         parts = []
@@ -131,7 +133,7 @@ class Decider:
         hardware = machine.hardware_of(question.device)
         problem, offered, candidates = self._pose(question, hardware)
         ranking = self._rank(problem, candidates, hardware)
-        ranking, follows = self._with_epilogue(ranking, candidates, hardware)
+        ranking, follows = self._as_compiled(ranking, question, candidates, hardware)
         answer = Answer(question, offered, candidates)
         if self.settings.mode == "auto" and question.max_autotune:
             count = selection.how_many(ranking, candidates, self.settings.top)
@@ -193,25 +195,27 @@ class Decider:
             self.notes[f"{ranking.source}: {ranking.note}"] = None
         return ranking
 
-    def _with_epilogue(
-        self, ranking: Ranking, candidates: Candidates, hardware: Hardware
+    def _as_compiled(
+        self, ranking: Ranking, question: Question, candidates: Candidates, hardware: Hardware
     ) -> tuple[Ranking, str]:
-        """The ranking with what follows the matmul counted in, and that in words."""
-        if not self.settings.epilogues:
-            return ranking, ""
-        from torch._inductor.virtualized import V
+        """The ranking with what ATen pays more in this graph, and in words what follows the matmul:
+        a template takes that along, and has its sizes compiled in where they are fixed."""
+        extra, words = 0.0, ""
+        if ranking.sigma is not None and question.fixed_sizes:
+            extra = selection.FIXED_SIZES_US
+        if self.settings.epilogues:
+            from torch._inductor.virtualized import V
 
-        from torch_diode.integration.epilogue import epilogue_of, with_extra
+            from torch_diode.integration.epilogue import epilogue_of
 
-        # A graph nobody has seen before must not cost the decision: without it, it stands.
-        found = self.guard.run(lambda: epilogue_of(V.graph))
-        if found is None:
-            return ranking, ""
-        extra = found.extra_us(hardware)
-        counted = with_extra(ranking, candidates, extra)
-        if counted is ranking:
-            return ranking, ""
-        return counted, f"{', '.join(found.ops)} (ATen + {extra:.1f} us)"
+            # A graph nobody has seen before must not cost the decision: without it, it stands.
+            found = self.guard.run(lambda: epilogue_of(V.graph))
+            saved = found.extra_us(hardware) if found is not None else 0.0
+            if found is not None and saved:
+                words = f"{', '.join(found.ops)} (ATen + {saved:.1f} us)"
+                extra += saved
+        counted = selection.with_extra(ranking, candidates, extra)
+        return counted, words if counted is not ranking else ""
 
     def _keep(
         self,

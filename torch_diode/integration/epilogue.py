@@ -24,19 +24,15 @@ were seen to need not a byte more than those without.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 import torch._inductor.config as inductor_config
 from torch.fx import Node
 
 from torch_diode.integration import releases
-from torch_diode.types.candidate import ATEN
-from torch_diode.types.candidates import Candidates
 from torch_diode.types.hardware import Hardware
-from torch_diode.types.ranking import Ranking
 
 LAUNCH_US = 1.2
 IN_L2, IN_MEMORY = 0.7, 1.0
@@ -116,28 +112,6 @@ def epilogue_of(graph: Any) -> Epilogue | None:
         return None
     ops = tuple(dict.fromkeys(_name(member).rpartition(".")[2] for member in members))
     return Epilogue(ops, count, count * node.meta["val"].dtype.itemsize)
-
-
-def with_extra(ranking: Ranking, candidates: Candidates, extra_us: float) -> Ranking:
-    """The ranking with so much added to ATen's time, and ATen where it then belongs.
-
-    One that names no times, or orders by something else than its times, is left as it is.
-    """
-    order, times = ranking.order, ranking.predicted_us
-    vendor = np.flatnonzero(candidates.is_template(ATEN)[order])
-    if extra_us <= 0 or not len(vendor):
-        return ranking
-    named = times[order]
-    if not np.isfinite(named).all() or (np.diff(named) < 0).any():
-        return ranking
-    aten = int(order[vendor[0]])
-    longer, sigma = times.copy(), ranking.sigma
-    longer[aten] += extra_us
-    if sigma is not None:
-        sigma = sigma.copy()
-        sigma[aten] *= times[aten] / longer[aten]  # what is added is known better than that
-    again = order[np.argsort(longer[order], kind="stable")]
-    return replace(ranking, order=again, predicted_us=longer, sigma=sigma)
 
 
 def _pointwise_after(matmul: Node, count: int) -> dict[Node, None]:

@@ -69,6 +69,12 @@ class Question:
         """Where the matmul runs."""
         return self.inputs.device()
 
+    @property
+    def fixed_sizes(self) -> bool:
+        """Whether the matmul's sizes are numbers, and no symbols."""
+        sizes = [size for node in self.inputs.mat1mat2() for size in node.get_size()]
+        return all(isinstance(size, (int, sympy.Integer)) for size in sizes)
+
     @cached_property
     def names(self) -> dict[str, Any]:
         """The templates of this very call by the names candidates have; ATen's under one."""
