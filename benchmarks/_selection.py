@@ -28,6 +28,8 @@ SWEPT = 8
 LOG_NORMAL, REAL_MODELS = "log-normal", "real models"
 DIODE, TUNED, DEFAULT = "diode", "diode max-autotune", "max-autotune"
 PLAIN = "plain"
+NO_MATMUL = "no matmul"
+"""In place of a pick, where torch ran something else."""
 
 Row = dict[str, Any]
 
@@ -123,7 +125,13 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
             )
         }
     result["kernels benchmarked"] = {
-        method: _mean([row[method]["benchmarked"] for row in rows if method in row])
+        method: _mean(
+            [
+                row[method]["benchmarked"]
+                for row in rows
+                if method in row and row[method]["pick"] != NO_MATMUL
+            ]
+        )
         for method in (TUNED, DEFAULT)
     }
     result["decision_us"] = quantile([r["decision_us"] for r in rows if "decision_us" in r], 0.5)
@@ -156,6 +164,11 @@ def _compile_seconds(rows: Sequence[Row]) -> dict[str, float]:
         taken = [c[method]["compile_s"] for c in cold if method in c]
         found[f"{method}, median"] = quantile(taken, 0.5)
     found[f"{DIODE} over {PLAIN}"] = over(DIODE, PLAIN)
+    for kept, told in ((True, "ATen kept"), (False, "a template compiled")):
+        part = [r["cold"] for r in rows if "cold" in r and (r["diode"] == ATEN) == kept]
+        each = [c[DIODE]["compile_s"] / c[PLAIN]["compile_s"] for c in part if DIODE in c]
+        found[f"{DIODE} over {PLAIN}, {told}"] = geomean(each)
+    found[f"{DEFAULT} over {PLAIN}"] = over(DEFAULT, PLAIN)
     found[f"{DEFAULT} over {DIODE}"] = over(DEFAULT, DIODE)
     found[f"{DEFAULT} over {TUNED}"] = over(DEFAULT, TUNED)
     return found

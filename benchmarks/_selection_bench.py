@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from _live import shipped
-from _selection import DEFAULT, DIODE, PLAIN, TUNED, Row
+from _selection import DEFAULT, DIODE, NO_MATMUL, PLAIN, TUNED, Row
 from _selection_compiling import precision
 
 from torch_diode.collection.crew import Mark
@@ -123,12 +123,18 @@ class Bench:
         heard: list[dict[Any, float]] = []
         undo = add_feedback(lambda timings, *_: heard.append(dict(timings)))
         try:
-            seconds, _ = self._compile(tensors, method)
+            seconds, codes = self._compile(tensors, method)
         finally:
             undo()
         timings = {c: t for each in heard for c, t in each.items() if np.isfinite(t)}
-        pick = candidate_of(min(timings, key=timings.__getitem__)) if timings else Candidate(ATEN)
-        name = str(pick) if pick is not None else "other"
+        if timings:
+            pick = candidate_of(min(timings, key=timings.__getitem__))
+            name = str(pick) if pick is not None else "other"
+        elif any("extern_kernels." in code for code in codes):
+            pick, name = Candidate(ATEN), ATEN
+        else:
+            # In this mode torch makes a product and a sum of a bmm with one row or one column.
+            pick, name = None, NO_MATMUL
         return {"pick": name, "benchmarked": len(timings), "compile_s": round(seconds, 3)}, pick
 
     def _over_aten(self, tensors: Operands, candidate: Candidate) -> tuple[float, float] | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from torch_diode.integration.selection import (
     alone,
@@ -133,3 +135,17 @@ def test_atens_share_of_doubt_shrinks_with_what_is_certain() -> None:
 )
 def test_an_order_that_is_not_by_time_stands(ranking: Ranking) -> None:
     assert with_extra(ranking, TWO, 4.0) is ranking
+
+
+@given(
+    st.lists(st.floats(1.0, 9.0), min_size=len(SPACE), max_size=len(SPACE)),
+    st.floats(0.0, 9.0),
+)
+def test_with_an_extra_the_order_is_still_by_time(times: list[float], extra: float) -> None:
+    before = Ranking.by_time(np.array(times), "test")
+    counted = with_extra(before, SPACE, extra)
+    assert sorted(counted.order.tolist()) == list(range(len(SPACE)))
+    assert (np.diff(counted.predicted_us[counted.order]) >= 0).all()
+    assert counted.predicted_us[0] == times[0] + extra
+    others = [row for row in before.order.tolist() if row != 0]
+    assert [row for row in counted.order.tolist() if row != 0] == others

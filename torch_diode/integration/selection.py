@@ -32,19 +32,20 @@ def with_extra(ranking: Ranking, candidates: Candidates, extra_us: float) -> Ran
     One that names no times, or orders by something else than its times, is left as it is.
     """
     order, times = ranking.order, ranking.predicted_us
-    vendor = np.flatnonzero(candidates.is_template(ATEN)[order])
-    if extra_us <= 0 or not len(vendor):
-        return ranking
     named = times[order]
-    if not np.isfinite(named).all() or (np.diff(named) < 0).any():
+    place = int(candidates.is_template(ATEN)[order].argmax())
+    aten = int(order[place])
+    if extra_us <= 0 or not candidates.is_template(ATEN)[aten]:
         return ranking
-    aten = int(order[vendor[0]])
+    if np.isnan(named[0]) or not (named[1:] >= named[:-1]).all():
+        return ranking
     longer, sigma = times.copy(), ranking.sigma
     longer[aten] += extra_us
     if sigma is not None:
         sigma = sigma.copy()
         sigma[aten] *= times[aten] / longer[aten]  # what is added is known better than that
-    again = order[np.argsort(longer[order], kind="stable")]
+    end = place + 1 + int(np.searchsorted(named[place + 1 :], longer[aten], side="right"))
+    again = np.concatenate([order[:place], order[place + 1 : end], [aten], order[end:]])
     return replace(ranking, order=again, predicted_us=longer, sigma=sigma)
 
 
