@@ -43,8 +43,8 @@ def predict(
     \b
     mm:512x4096x4096:bfloat16:nt on nvidia-h200, 2,106 candidates, by model nvidia-h200
         candidate                           µs    ±   TFLOP/s   of ATen
-    1   aten                             29.60   4%     580.4     1.00x
-    2   triton::mm 128x128x64 g8 s5 w4   30.72   1%     559.2     1.04x
+    1   aten                             29.41   4%     584.1     1.00x
+    2   triton::mm 128x128x64 g8 s5 w4   30.74   2%     558.9     1.05x
     ...
     """
     if layout not in ("nn", "nt", "tn", "tt"):

@@ -60,8 +60,8 @@ class Learning:
     teachers: Annotated[
         int,
         typer.Option(
-            help="Wider networks trained too; what they agree on is the model's last lesson. Each "
-            "takes as long as the model itself (0; the shipped model has 5).",
+            help="Wider networks trained too; what they agree on is the model's last lesson. They "
+            "are trained beside it, a process each (0; the shipped model has 5).",
             min=0,
             max=32,
         ),

@@ -43,7 +43,7 @@ def validate_model(
     $ torch-diode validate-model --dataset diode_datasets/matmul/nvidia-h200/validation
     Regret@k, geometric mean over problems
                    problems       @1       @3       @5      @10      @20   p95@1   p99@1   max@1
-    model               506   1.0090   1.0025   1.0012   1.0003   1.0001   1.054   1.099   1.318
+    model               506   1.0086   1.0025   1.0013   1.0003   1.0002   1.052   1.094   1.318
     noise alone               1.0014   1.0011   1.0011   1.0010   1.0009
     ATen alone          506   1.1115        -        -        -        -   1.533   2.143   2.680
     analytical          506   1.0992   1.0560   1.0456   1.0280   1.0160   1.466   2.231   2.680
