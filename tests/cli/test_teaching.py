@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,12 @@ import numpy as np
 import pytest
 import torch
 
+from tests.cli.program import inside
 from torch_diode.candidates import candidate_space
 from torch_diode.cli import teaching
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
+from torch_diode.model.checkpoint import load_weights
 from torch_diode.model.feature_table import feature_table
 from torch_diode.model.features import TEMPLATES
 from torch_diode.model.inference import NumpyNetwork
@@ -124,6 +127,26 @@ def test_teachers_that_were_stopped_go_on_and_end_the_same(
     for network, other in zip(whole, again, strict=True):
         for name, value in network.state_dict().items():
             assert torch.allclose(value, other.state_dict()[name], atol=1e-5), name
+
+
+@pytest.mark.usefixtures("few")
+def test_the_command_trains_all_of_them_and_leaves_the_model_alone(
+    timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LessonOptions, "__init__", _short(LessonOptions.__init__))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    model = tmp_path / "m.pt"
+    (tmp_path / "m.pt.teacher-7").write_text("left by a run that asked for more")
+    ended = inside(
+        *("--seed", "3", "train", "--dataset", timings / "train.parquet", "--model", model),
+        *("--teachers", "2", "--num-epochs", "3", "--hidden-dim", "16", "--num-layers", "1"),
+    )
+    assert ended.code == 0, ended.err
+    assert "3 networks, 2 side by side" in ended.out
+    assert "A lesson of" in ended.out
+    assert "stopped" not in ended.out
+    assert load_weights(model)[0].options["teachers"] == 2
+    assert not [*tmp_path.glob("*.state"), *tmp_path.glob("*.teacher-*")]
 
 
 def made(parts: Parts, options: TrainingOptions, states: list[Path]) -> list[TimingNetwork]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -47,6 +48,21 @@ def test_a_seed_draws_other_others(network, hardware):
     once, again, other = (near(network, hardware, seed) for seed in (0, 0, 1))
     assert [list(some) for some in once] == [list(some) for some in again]
     assert [list(some) for some in once] != [list(some) for some in other]
+
+
+def test_a_process_that_is_killed_costs_time_only(network, hardware, monkeypatch):
+    alone = near(network, hardware)
+    monkeypatch.setattr(near_choice, "_WORTH_A_PROCESS", 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    this, ask = os.getpid(), near_choice._Ask.__call__
+
+    def dying(self, number, problem):
+        if os.getpid() != this:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return ask(self, number, problem)
+
+    monkeypatch.setattr(near_choice._Ask, "__call__", dying)
+    assert [list(some) for some in near(network, hardware)] == [list(some) for some in alone]
 
 
 def test_many_processes_find_what_one_does(network, hardware, monkeypatch):

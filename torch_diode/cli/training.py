@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -176,7 +177,7 @@ class Training:
         try:
             trained = self._train(more, options, start, dataset, hardware)
         except KeyboardInterrupt:
-            kept = [path.name for path in (*self.teachers, self.state) if path.exists()]
+            kept = [path.name for path in self._states()]
             if kept:
                 say(f"{', '.join(kept)}: kept; the same command continues")
             raise
@@ -193,6 +194,11 @@ class Training:
         """The same for each of its teachers."""
         count = self.learning.teachers
         return [self.model.with_name(f"{self.model.name}.teacher-{i + 1}") for i in range(count)]
+
+    def _states(self) -> list[Path]:
+        """Those there are; a run that was stopped may have had more teachers."""
+        names = (glob.escape(self.model.name) + end for end in (".state", ".teacher-*"))
+        return [path for name in names for path in sorted(self.model.parent.glob(name))]
 
     def _start(self, hardware: Hardware | None) -> Start:
         if hardware is None:
@@ -215,8 +221,8 @@ class Training:
         dataset: Dataset,
         hardware: Hardware,
     ) -> Trained:
-        for path in (self.state, *self.teachers):
-            if path.exists():
+        for path in self._states():
+            if path in (self.state, *self.teachers):
                 say(f"{path}: going on from it")
         weights = start.weights if start else None
 
@@ -268,8 +274,8 @@ class Training:
             metadata = _continued(metadata, start)
         save_model(self.model, network.state_dict(), metadata)
         files = write_card(self.model, metadata, judged, judged_on, notes)
-        for path in (*self.teachers, self.state):
-            path.unlink(missing_ok=True)
+        for path in self._states():
+            path.unlink()
         size = self.model.stat().st_size / 1e3
         say(f"{self.model}: {size:,.0f} kB; card in {' and '.join(f.name for f in files[:2])}")
 

@@ -3,9 +3,12 @@ times have to be right. What it is taught, or told again, is of them and of some
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,11 +64,13 @@ def near_choices(
     weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
     ask = _Ask(NumpyNetwork(kind, weights), hardware, tuple(templates), best, others, seed)
     processes = min(os.cpu_count() or 1, len(problems) // _WORTH_A_PROCESS)
-    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        return [ask(number, problem) for number, problem in enumerate(problems)]
-    # Forked, the processes have the weights already and need not import torch again.
-    with multiprocessing.get_context("fork").Pool(processes, _begin, (ask,)) as pool:
-        return pool.map(_asked, enumerate(problems), chunksize=_HANDED_OUT)
+    if processes > 1 and "fork" in multiprocessing.get_all_start_methods():
+        # Forked, the processes have the weights already and need not import torch again.
+        fork = multiprocessing.get_context("fork")
+        pool = ProcessPoolExecutor(processes, fork, _begin, (ask,))
+        with contextlib.suppress(BrokenProcessPool), pool:  # one killed: it may have been too many
+            return list(pool.map(_asked, enumerate(problems), chunksize=_HANDED_OUT))
+    return [ask(number, problem) for number, problem in enumerate(problems)]
 
 
 _ask: _Ask | None = None
