@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import statistics
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,22 +154,23 @@ def _of_ratios(found: Sequence[tuple[float, float, Row]]) -> dict[str, float]:
 
 
 def _compile_seconds(rows: Sequence[Row]) -> dict[str, float]:
+    """From empty caches; with torch-diode also by whether a template had to be compiled."""
     cold = [row["cold"] for row in rows if "cold" in row]
+    kept = [c for c in cold if DIODE in c and not c[DIODE]["configs"]]
+    compiled = [c for c in cold if DIODE in c and c[DIODE]["configs"]]
 
-    def over(method: str, other: str) -> float:
-        pairs = [(c[method], c[other]) for c in cold if method in c and other in c]
+    def over(method: str, other: str, part: Sequence[Row] = cold) -> float:
+        pairs = [(c[method], c[other]) for c in part if method in c and other in c]
         return geomean([one["compile_s"] / two["compile_s"] for one, two in pairs])
 
-    found: dict[str, float] = {"problems": len(cold)}
+    found: dict[str, float] = {"problems": len(cold), "a template compiled": len(compiled)}
     for method in (PLAIN, DIODE, TUNED, DEFAULT):
         taken = [c[method]["compile_s"] for c in cold if method in c]
-        found[f"{method}, median"] = quantile(taken, 0.5)
-    found[f"{DIODE} over {PLAIN}"] = over(DIODE, PLAIN)
-    for kept, told in ((True, "ATen kept"), (False, "a template compiled")):
-        part = [r["cold"] for r in rows if "cold" in r and (r["diode"] == ATEN) == kept]
-        each = [c[DIODE]["compile_s"] / c[PLAIN]["compile_s"] for c in part if DIODE in c]
-        found[f"{DIODE} over {PLAIN}, {told}"] = geomean(each)
-    found[f"{DEFAULT} over {PLAIN}"] = over(DEFAULT, PLAIN)
+        found[f"{method}, median"] = statistics.median(taken) if taken else math.nan
+    for method in (DIODE, TUNED, DEFAULT):
+        found[f"{method} over {PLAIN}"] = over(method, PLAIN)
+    found[f"{DIODE} over {PLAIN}, ATen kept"] = over(DIODE, PLAIN, kept)
+    found[f"{DIODE} over {PLAIN}, a template compiled"] = over(DIODE, PLAIN, compiled)
     found[f"{DEFAULT} over {DIODE}"] = over(DEFAULT, DIODE)
     found[f"{DEFAULT} over {TUNED}"] = over(DEFAULT, TUNED)
     return found

@@ -55,17 +55,17 @@ def table(selection: dict[str, Any], models: dict[str, Any] | None) -> str:
     for method, over, text in asked:
         lines.append(f"| {text} | {_both(found, method, over)} |")
     seconds, tried = found["compile seconds"], found["kernels benchmarked"]
-    shown = [f"{seconds[f'{m}, median']:.2f}" for m in (PLAIN, DIODE, TUNED, DEFAULT)]
+    shown = [_number(seconds[f"{m}, median"], 2) for m in (PLAIN, DIODE, TUNED, DEFAULT)]
     lines += [
         "",
         "| to compile one matmul, caches empty | plain | torch-diode "
         "| torch-diode, `max-autotune` | `max-autotune` |",
         "| --- | --- | --- | --- | --- |",
         f"| seconds, median of {seconds['problems']} | {' | '.join(shown)} |",
-        f"| over plain, geometric mean | 1 | {_over_plain(seconds)} |",
+        f"| over plain, geometric mean | {_over_plain(seconds)} |",
         f"| kernels benchmarked, mean | 0 | 0 | {tried[TUNED]:.1f} | {tried[DEFAULT]:.1f} |",
     ]
-    if models:
+    if models and models["summary"]["models"]:
         lines += ["", *_of_models(models)]
     return "\n".join(lines)
 
@@ -78,15 +78,22 @@ def _both(found: dict[str, Any], method: str, over: str) -> str:
     )
 
 
-def _over_plain(seconds: dict[str, float]) -> str:
-    """What torch-diode's compiles take; a kernel has to be compiled where one is chosen."""
-    over = f"{DIODE} over {PLAIN}"
+def _over_plain(seconds: dict[str, Any]) -> str:
+    """By what; a kernel has to be compiled where one is chosen."""
+    over, compiled = f"{DIODE} over {PLAIN}", seconds["a template compiled"]
     own = (
-        f"{seconds[over]:.2f}: {seconds[f'{over}, ATen kept']:.2f} where ATen stays, "
-        f"{seconds[f'{over}, a template compiled']:.2f} where a kernel is compiled"
+        f"{_number(seconds[over], 2)}: "
+        f"{_number(seconds[f'{over}, ATen kept'], 2)} where ATen stays "
+        f"({seconds['problems'] - compiled}), "
+        f"{_number(seconds[f'{over}, a template compiled'], 2)} where a kernel is compiled "
+        f"({compiled})"
     )
-    tuned = seconds[f"{DEFAULT} over {PLAIN}"]
-    return f"{own} | {tuned / seconds[f'{DEFAULT} over {TUNED}']:.1f} | {tuned:.1f}"
+    tuned = (_number(seconds[f"{method} over {PLAIN}"], 1) for method in (TUNED, DEFAULT))
+    return f"1 | {own} | {' | '.join(tuned)}"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
 
 
 def _of_models(models: dict[str, Any]) -> Iterator[str]:
@@ -98,13 +105,13 @@ def _of_models(models: dict[str, Any]) -> Iterator[str]:
             ("gpu", "max-autotune", "over"),
             ("compile", "reduce-overhead", "compile time over"),
         )
-        if means[f"{what} over {other}"] is not None
+        if means.get(f"{what} over {other}") is not None
     ]
     titles = ["whole models, torch-diode with `reduce-overhead`", *(told for _, told in columns)]
     yield f"| {' | '.join(titles)} |"
     yield f"| {' | '.join('---' for _ in titles)} |"
     for name, row in {**found, "geometric mean": means}.items():
-        cells = ["–" if row[column] is None else f"{row[column]:.3f}" for column, _ in columns]
+        cells = [_number(row[column], 3) for column, _ in columns]
         if "noise" in row:
             cells[0] += f" ± {row['noise']:.3f}"
         yield f"| {name} | {' | '.join(cells)} |"

@@ -16,7 +16,8 @@ matmuls all stay ATen's differs by 1.5% from compile to compile. What is compare
 therefore compiled a second time, both ways with one cache between them, so that the kernels they
 have in common are tuned once, and then called in turn: a model that heats the chip slows down by 3%
 in the course of a minute. That is what GPU times are compared by, and compile seconds by the first
-time, from empty caches. The noise is half the spread of the middle half of the turns' ratios.
+time, from empty caches. The noise is how far two compiles of one kind are apart, or half the spread
+of the middle half of the turns' ratios where that is more.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import argparse
 import contextlib
 import gc
 import json
+import math
 import os
 import statistics
 import sys
@@ -94,24 +96,27 @@ def difference(got: list[Tensor], expected: list[Tensor]) -> float:
     return max(float((a - b).norm() / b.norm().clamp_min(1e-12)) for a, b in pairs)
 
 
-def gpu_ms(ways: list[Callable[[], Any]], calls: int, rounds: int) -> list[list[float]]:
-    """Milliseconds of a call, round by round, of several ways in turn, with the GPU never waiting
-    for the CPU.
+def gpu_ms(
+    ways: list[Callable[[], Any]], calls: int, rounds: int
+) -> tuple[list[list[float]], list[int]]:
+    """Milliseconds of a call, round by round, of several ways in turn, and in how many rounds of
+    each the GPU had to wait for the CPU.
 
     The GPU sleeps while the calls are queued. Where it was awake before the last was in, the round
-    is taken again with twice the sleep, a few times: a queue that is full waits in any case.
+    is taken again with twice the sleep, a few times in all: a queue that is full waits in any case.
     """
     cycles = [_cycles(call, calls) for call in ways]
+    longer, waited = [0] * len(ways), [0] * len(ways)
     taken: list[list[float]] = [[] for _ in ways]
-    for _ in range(rounds):
-        for number, call in enumerate(ways):
-            for attempt in range(LATE + 1):
-                ms, late = _round(call, calls, cycles[number])
-                if not late or attempt == LATE:
-                    break
-                cycles[number] *= 2
+    for turn in range(rounds):
+        for number in sorted(range(len(ways)), reverse=turn % 2 == 1):
+            ms, late = _round(ways[number], calls, cycles[number])
+            while late and longer[number] < LATE:
+                cycles[number], longer[number] = 2 * cycles[number], longer[number] + 1
+                ms, late = _round(ways[number], calls, cycles[number])
             taken[number].append(ms)
-    return taken
+            waited[number] += late
+    return taken, waited
 
 
 def _cycles(call: Callable[[], Any], calls: int) -> int:
@@ -158,8 +163,12 @@ def measured(name: str, mode: str, diode: bool, given: argparse.Namespace) -> li
     case = _afresh(name, given)
     with fresh_cache():
         row, call = _first_calls(name, case, mode, diode, given.dry)
-        rounds = _rounds([call], CALLS[mode], ROUNDS, given.dry)
-    return [row | _times(rounds[0])]
+        if not given.dry:
+            torch.cuda.reset_peak_memory_stats()
+            call()
+            row["peak_mb"] = round(torch.cuda.max_memory_allocated() / 2**20, 1)
+        taken, waited = _rounds([call], CALLS[mode], ROUNDS, given.dry)
+    return [row | _times(taken[0], waited[0])]
 
 
 def in_turn(name: str, given: argparse.Namespace) -> list[Row]:
@@ -168,12 +177,15 @@ def in_turn(name: str, given: argparse.Namespace) -> list[Row]:
     mode = "reduce-overhead"
     with shared_cache(given.shared / name.replace("/", "-")):
         ways = [_first_calls(name, case, mode, diode, given.dry) for diode in (True, False)]
-        rounds = _rounds([call for _, call in ways], CALLS[mode], TURNS, given.dry)
-    ratios = [own / plain for own, plain in zip(*rounds, strict=True)]
+        taken, waited = _rounds([call for _, call in ways], CALLS[mode], TURNS, given.dry)
+    ratios = [own / plain for own, plain in zip(*taken, strict=True)]
     low, middle, high = statistics.quantiles(ratios, n=4)
-    rows = [row | _times(taken) for (row, _), taken in zip(ways, rounds, strict=True)]
-    rows[0] |= {"over plain": round(middle, 5), "noise": round((high - low) / 2, 5)}
-    return [row | {"mode": IN_TURN} for row in rows]
+    rows = [
+        row | {"mode": IN_TURN} | _times(*times)
+        for (row, _), *times in zip(ways, taken, waited, strict=True)
+    ]
+    rows[0] |= {"over plain": round(middle, 5), "of turns": round((high - low) / 2, 5)}
+    return rows
 
 
 def _afresh(name: str, given: argparse.Namespace) -> Case:
@@ -212,7 +224,6 @@ def _first_calls(
 
         if not dry:
             torch.cuda.synchronize()
-            torch.cuda.reset_peak_memory_stats()
         begun = time.perf_counter()
         first = call()
         if not dry:
@@ -223,7 +234,6 @@ def _first_calls(
         for _ in range(3):  # the graph is recorded, then replayed
             call()
         row["difference"] = max(row["difference"], difference(kept(call()), expected))
-        row["peak_mb"] = 0.0 if dry else round(torch.cuda.max_memory_allocated() / 2**20, 1)
         if diode:
             after = registration.status().counters
             made = after.decisions - before.decisions
@@ -244,7 +254,9 @@ def _compiled(module: torch.nn.Module, mode: str, diode: bool, dry: bool) -> Any
     return torch.compile(module, options=options, dynamic=False)
 
 
-def _rounds(ways: list[Callable[[], Any]], calls: int, rounds: int, dry: bool) -> list[list[float]]:
+def _rounds(
+    ways: list[Callable[[], Any]], calls: int, rounds: int, dry: bool
+) -> tuple[list[list[float]], list[int]]:
     if not dry:
         return gpu_ms(ways, calls, rounds)
     taken: list[list[float]] = [[] for _ in ways]
@@ -253,14 +265,15 @@ def _rounds(ways: list[Callable[[], Any]], calls: int, rounds: int, dry: bool) -
             begun = time.perf_counter()
             call()
             taken[number].append((time.perf_counter() - begun) * 1e3)
-    return taken
+    return taken, [0] * len(ways)
 
 
-def _times(rounds: list[float]) -> Row:
-    """The median, and half the spread."""
+def _times(rounds: list[float], waited: int) -> Row:
+    """The median, half the spread, and how many rounds are not clean."""
     return {
         "gpu_ms": round(statistics.median(rounds), 5),
         "spread_ms": round((max(rounds) - min(rounds)) / 2, 5),
+        "waited": waited,
     }
 
 
@@ -282,21 +295,22 @@ def summary(rows: list[Row]) -> dict[str, Any]:
     for name in MODELS:
         found = {(r["mode"], r["diode"]): r for r in rows if r["model"] == name and "gpu_ms" in r}
         pair = [found.get(("reduce-overhead", diode)) for diode in (True, False)]
-        own, plain = (found.get((IN_TURN, diode)) for diode in (True, False))
+        turns = [found.get((IN_TURN, diode)) for diode in (True, False)]
         few, tuned = (found.get(("max-autotune", diode)) for diode in (True, False))
-        if own is None or plain is None:
+        if turns[0] is None or turns[1] is None:
             continue
-        over = own["over plain"]
-        faster = tuned["gpu_ms"] / plain["gpu_ms"] if tuned else 1.0
-        best = min(faster, 1.0)
+        over = turns[0]["over plain"]
+        faster = _over(tuned, turns[1], "gpu_ms")
+        best = min(faster, 1.0) if faster else None
+        apart = [_over(one, other, "gpu_ms") for one, other in zip(pair, turns, strict=True)]
         models[name] = {
-            "gpu over the better": over / best,
+            "gpu over the better": over / best if best else None,
             "gpu over reduce-overhead": over,
-            "noise": own["noise"],
-            "gpu over max-autotune": over / faster if tuned else None,
+            "noise": max([turns[0]["of turns"], *(abs(math.log(x)) for x in apart if x)]),
+            "gpu over max-autotune": over / faster if faster else None,
             "compile over reduce-overhead": _over(*pair, "compile_s"),
             "max-autotune compile over": _over(tuned, pair[0], "compile_s"),
-            "tuned: gpu over the better": few["gpu_ms"] / plain["gpu_ms"] / best if few else None,
+            "max-autotune: gpu over plain": _over(few, tuned, "gpu_ms"),
         }
     columns = next(iter(models.values()), {})
     means = {

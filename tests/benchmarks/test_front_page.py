@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -45,3 +47,13 @@ def test_the_plot_names_every_way(tmp_path: Path) -> None:
     shown = " ".join(ElementTree.parse(plot).getroot().itertext())
     for label in ("ATen", "max-autotune: ", "torch-diode: ", "torch-diode, max-autotune: "):
         assert label in shown
+
+
+def test_what_was_not_measured_is_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    front_page = importlib.import_module("front_page")
+    selection = json.loads((ROOT / "benchmarks/results/selection_live.json").read_text())
+    selection["summary"]["compile seconds"]["diode over plain, a template compiled"] = None
+    made = front_page.table(selection, {"summary": {"models": {}, "geomean": {}}})
+    assert "– where a kernel is compiled" in made
+    assert "whole models" not in made

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
-from tests.benchmarks.rehearsal import rehearse
+import pytest
+
+from tests.benchmarks.rehearsal import ROOT, rehearse
 
 
 def test_every_model_runs_and_agrees_with_eager(tmp_path: Path) -> None:
@@ -18,3 +23,48 @@ def test_every_model_runs_and_agrees_with_eager(tmp_path: Path) -> None:
         assert row["compile_s"] > 0
     assert set(data["summary"]["models"]) == names
     assert "geomean" in printed
+
+
+@pytest.fixture
+def live(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.setenv("TORCH_DIODE", "0")
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return importlib.import_module("models_live")
+
+
+def times(
+    live: ModuleType, monkeypatch: pytest.MonkeyPatch, late: Callable[[int], bool], rounds: int
+) -> tuple[list[list[float]], list[int], list[tuple[str, int]]]:
+    """Two ways in turn, of which a round is late or not by how long the GPU sleeps before it."""
+    rounds_seen: list[tuple[str, int]] = []
+
+    def one_round(call: Callable[[], str], calls: int, cycles: int) -> tuple[float, bool]:
+        rounds_seen.append((call(), cycles))
+        return 1.0, late(cycles)
+
+    monkeypatch.setattr(live, "_cycles", lambda call, calls: 100)
+    monkeypatch.setattr(live, "_round", one_round)
+    taken, waited = live.gpu_ms([lambda: "own", lambda: "plain"], 10, rounds)
+    return taken, waited, rounds_seen
+
+
+def test_neither_way_is_always_first(live: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, waited, seen = times(live, monkeypatch, lambda cycles: False, 4)
+    assert [name for name, _ in seen] == ["own", "plain", "plain", "own"] * 2
+    assert [len(each) for each in taken] == [4, 4]
+    assert waited == [0, 0]
+
+
+def test_the_gpu_sleeps_long_enough(live: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, waited, seen = times(live, monkeypatch, lambda cycles: cycles < 400, 3)
+    assert [cycles for name, cycles in seen if name == "own"] == [100, 200, 400, 400, 400]
+    assert waited == [0, 0]
+
+
+def test_a_queue_that_is_full_is_not_waited_for_ever(
+    live: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, waited, seen = times(live, monkeypatch, lambda cycles: True, 15)
+    assert max(cycles for _, cycles in seen) == 100 * 2**live.LATE
+    assert [len(each) for each in taken] == [15, 15]
+    assert waited == [15, 15], "and it is told"

@@ -42,3 +42,11 @@ def test_every_part_is_rehearsed_and_gone_on_with(tmp_path: Path) -> None:
         assert row["max-autotune"]["pick"] in row["times"]
     assert again["summary"]["all"]["max-autotune over best"]["geomean"] >= 1.0
     assert again["summary"]["kernels benchmarked"]["diode max-autotune"] == 3.0
+
+
+def test_compiling_alone_needs_nothing_timed(tmp_path: Path) -> None:
+    few = ("--processes", "1", "--minutes", "5", "--cold", "1")
+    data, _ = rehearse(
+        "selection_live.py", tmp_path / "cold.json", "--problems", "1", "--parts", "cold", *few
+    )
+    assert data["summary"]["compile seconds"]["problems"] == 1

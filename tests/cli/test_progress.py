@@ -59,11 +59,13 @@ def test_heads_are_told_of_before_the_first_epoch(capsys, monkeypatch):
 
 def test_epochs_of_several_networks_are_counted_together(capsys, monkeypatch):
     monkeypatch.setattr(progress, "_SECONDS_A_LINE", 0.0)
-    with TrainingProgress(epochs=9, total=True) as shown:
-        shown.tell({"epoch": 1, "regret@1": 1.5})
-        shown.tell({"epoch": 1, "loss": 0.5})
+    with TrainingProgress(epochs=9, several=True) as shown:
+        shown.tell({"epoch": 4, "regret@1": 1.5}, "going on")
+        shown.tell({"epoch": 1, "loss": 0.5}, "another")
+        shown.tell({"head": 3, "heads": 57}, "a third")
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("  ")[0] for line in lines] == [
-        "Training: 1 of 9 epochs, regret@1 1.5000",
-        "Training: 2 of 9 epochs, regret@1 1.5000",
+        "Training: 4 of 9 epochs, regret@1 1.5000",
+        "Training: 5 of 9 epochs, regret@1 1.5000",
+        "Training: 5 of 9 epochs, ATen 3 of 57",
     ]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from torch_diode.cli import side_by_side as module
 from torch_diode.cli.side_by_side import Job, Tell, side_by_side
@@ -56,10 +57,6 @@ def test_one_job_needs_no_process(tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists(), "whoever asked trains it"
 
 
-def refuse() -> None:
-    raise InvalidValueError("state: got other data; expected the same")
-
-
 def run_out() -> None:
     raise RuntimeError("out of memory\nand much more")
 
@@ -68,17 +65,37 @@ def test_one_that_fails_or_is_killed_leaves_the_others_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     jobs = [
-        failing(writing(tmp_path / "refused"), refuse),
         failing(writing(tmp_path / "full"), run_out),
         failing(writing(tmp_path / "killed"), lambda: os.kill(os.getpid(), signal.SIGKILL)),
+        failing(writing(tmp_path / "ended"), lambda: os._exit(9)),
         writing(tmp_path / "well", epochs=5),
     ]
     side_by_side(jobs)
     assert len((tmp_path / "well").read_text().split()) == 5
     said = capsys.readouterr().out
-    assert "refused: stopped (state: got other data; expected the same)" in said
     assert "full: stopped (out of memory)" in said
     assert "much more" not in said
+    assert "killed: stopped (killed by SIGKILL)" in said
+    assert "ended: stopped (exit 9)" in said
+    assert "well: stopped" not in said
+
+
+def refuse() -> None:
+    raise InvalidValueError("state: got other data; expected the same")
+
+
+def test_what_is_wrong_with_the_question_ends_all_at_once(tmp_path: Path) -> None:
+    waiting = failing(writing(tmp_path / "long"), lambda: time.sleep(600))
+    with pytest.raises(InvalidValueError, match="other data"):
+        side_by_side([failing(writing(tmp_path / "refused"), refuse), waiting])
+    gone(tmp_path / "long")
+
+
+def gone(path: Path) -> None:
+    """Whether the process that wrote there is no more; it may not have come to write."""
+    for number in path.read_text().split() if path.exists() else ():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(number), 0)
 
 
 def test_ctrl_c_leaves_no_process_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,6 +108,14 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path, monkeypatch: pytest.Mon
     long = failing(writing(path), lambda: time.sleep(600))
     with pytest.raises(KeyboardInterrupt):
         side_by_side([long, failing(writing(tmp_path / "b"), lambda: time.sleep(600))])
-    number = int(path.read_text().split()[0])
-    with pytest.raises(ProcessLookupError):
-        os.kill(number, 0)
+    gone(path)
+    gone(tmp_path / "b")
+
+
+def test_where_it_cannot_be_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    side_by_side([writing(tmp_path / "a"), writing(tmp_path / "b")])
+    assert "2 networks, one after the other" in capsys.readouterr().out
+    assert not (tmp_path / "a").exists()

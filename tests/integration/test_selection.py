@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,10 +11,10 @@ from hypothesis import strategies as st
 
 from torch_diode.integration.selection import (
     alone,
+    as_compiled,
     check_fits,
     how_many,
     shortlist,
-    with_extra,
 )
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.candidates import Candidates
@@ -117,7 +119,7 @@ TWO = SPACE.take(np.arange(2))
 
 def test_atens_share_of_doubt_shrinks_with_what_is_certain() -> None:
     ranking = Ranking.by_time(np.array([4.0, 5.0]), "model", np.array([0.1, 0.1]))
-    counted = with_extra(ranking, TWO, 4.0)
+    counted = as_compiled(ranking, TWO, False, 4.0)
     assert list(counted.order) == [1, 0]
     assert list(counted.predicted_us) == [8.0, 5.0]
     assert counted.sigma is not None
@@ -128,24 +130,40 @@ def test_atens_share_of_doubt_shrinks_with_what_is_certain() -> None:
 @pytest.mark.parametrize(
     "ranking",
     [
-        Ranking(np.array([0, 1]), np.array([np.nan, np.nan]), "names no times"),
-        Ranking(np.array([0, 1]), np.array([5.0, 4.0]), "an order of its own"),
-        Ranking(np.array([1]), np.array([np.nan, 4.0]), "without ATen"),
+        Ranking(np.array([0, 1]), np.array([np.nan, np.nan]), "names no times", open_sizes=True),
+        Ranking(np.array([0, 1]), np.array([5.0, 4.0]), "an order of its own", open_sizes=True),
     ],
+    ids=lambda ranking: ranking.source,
 )
 def test_an_order_that_is_not_by_time_stands(ranking: Ranking) -> None:
-    assert with_extra(ranking, TWO, 4.0) is ranking
+    assert as_compiled(ranking, TWO, True, 4.0) is ranking
+
+
+@pytest.mark.parametrize(
+    ("fixed", "open_sizes", "gain"), [(True, True, 0.2), (True, False, 0), (False, True, 0)]
+)
+def test_fixed_sizes_make_a_template_faster_that_had_them_open(
+    fixed: bool, open_sizes: bool, gain: float
+) -> None:
+    times = np.array([9.9, 10.0])
+    found = as_compiled(Ranking(np.arange(2), times, "model", None, "", open_sizes), TWO, fixed, 0)
+    assert list(found.predicted_us) == pytest.approx([9.9, 10.0 - gain])
+    assert list(found.order) == ([1, 0] if gain else [0, 1])
 
 
 @given(
-    st.lists(st.floats(1.0, 9.0), min_size=len(SPACE), max_size=len(SPACE)),
+    st.lists(st.floats(0.5, 9.0), min_size=len(SPACE), max_size=len(SPACE)),
     st.floats(0.0, 9.0),
+    st.booleans(),
 )
-def test_with_an_extra_the_order_is_still_by_time(times: list[float], extra: float) -> None:
-    before = Ranking.by_time(np.array(times), "test")
-    counted = with_extra(before, SPACE, extra)
+def test_as_compiled_the_order_is_still_by_time(
+    times: list[float], extra: float, fixed: bool
+) -> None:
+    before = replace(Ranking.by_time(np.array(times), "test"), open_sizes=True)
+    counted = as_compiled(before, SPACE, fixed, extra)
     assert sorted(counted.order.tolist()) == list(range(len(SPACE)))
     assert (np.diff(counted.predicted_us[counted.order]) >= 0).all()
     assert counted.predicted_us[0] == times[0] + extra
     others = [row for row in before.order.tolist() if row != 0]
-    assert [row for row in counted.order.tolist() if row != 0] == others
+    after = [row for row in counted.order.tolist() if row != 0]
+    assert counted.predicted_us[after].tolist() == counted.predicted_us[others].tolist()

@@ -79,12 +79,12 @@ class CollectionProgress:
 
 
 class TrainingProgress:
-    """Epochs done, and the regret they reached. A `name` says of what; a `total` is the epochs of
-    several networks, told as they come."""
+    """Epochs done, and the regret they reached; a `name` says of what. With `several` networks at a
+    time, the epochs of all together."""
 
-    def __init__(self, epochs: int, name: str = "Training", *, total: bool = False) -> None:
-        self.epochs, self.name, self.total = epochs, name, total
-        self.done = 0
+    def __init__(self, epochs: int, name: str = "Training", *, several: bool = False) -> None:
+        self.epochs, self.name, self.several = epochs, name, several
+        self._done: dict[str, int] = {}
         self._start = self._said = time.monotonic()
         self._note = ""
         self._bar: Progress | None = None
@@ -110,21 +110,23 @@ class TrainingProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def tell(self, row: Mapping[str, float]) -> None:
-        """One more epoch is done, or one more time through the calls of ATen, before the first."""
+    def tell(self, row: Mapping[str, float], of: str = "") -> None:
+        """One more epoch is done, or one more time through the calls of ATen, before the first; by
+        the network that is called so, where there are several."""
         if "epoch" in row:
-            self.done = self.done + 1 if self.total else int(row["epoch"])
+            self._done[of] = int(row["epoch"])
         if "head" in row:
             self._note = f", ATen {row['head']:.0f} of {row['heads']:.0f}"
         elif "regret@1" in row:
             self._note = f", regret@1 {row['regret@1']:.4f}"
+        done = sum(self._done.values())
         if self._bar is not None:
-            self._bar.update(self._task, completed=self.done, note=self._note)
-        elif "regret@1" in row and not self.total:
+            self._bar.update(self._task, completed=done, note=self._note)
+        elif "regret@1" in row and not self.several:
             numbers = "  ".join(f"{n} {v:.4f}" for n, v in row.items() if n in _SHOWN)
-            self._say(f"epoch {row['epoch']:.0f} of {self.epochs}: {numbers}")
+            self._say(f"epoch {done} of {self.epochs}: {numbers}")
         elif time.monotonic() - self._said >= _SECONDS_A_LINE:
-            self._say(f"{self.name}: {self.done} of {self.epochs} epochs{self._note}")
+            self._say(f"{self.name}: {done} of {self.epochs} epochs{self._note}")
 
     def _say(self, text: str) -> None:
         self._said = time.monotonic()

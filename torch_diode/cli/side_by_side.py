@@ -39,14 +39,16 @@ class Job(Generic[Result]):
 
 
 def side_by_side(jobs: Sequence[Job[Any]]) -> None:
-    """Start all of them, as many at a time as there are cores, the first ones first."""
+    """Start all of them, as many at a time as there are cores, the first ones first. What is wrong
+    with what was asked for is raised as soon as one finds it."""
     processes = min(len(jobs), os.cpu_count() or 1)
     if processes < 2 or not can_fork():
+        say(f"{len(jobs)} networks, one after the other")
         return
     say(f"{len(jobs)} networks, {processes} side by side")
     waiting = list(jobs)
     running: dict[Connection, tuple[Job[Any], BaseProcess]] = {}
-    with TrainingProgress(sum(job.epochs for job in jobs), total=True) as progress:
+    with TrainingProgress(sum(job.epochs for job in jobs), several=True) as progress:
         try:
             while waiting or running:
                 while waiting and len(running) < processes:
@@ -56,17 +58,19 @@ def side_by_side(jobs: Sequence[Job[Any]]) -> None:
                 for ready in wait(list(running)):
                     assert isinstance(ready, Connection)
                     if not _hear(ready, running[ready][0], progress):
-                        running.pop(ready)[1].join()
+                        _end(*running.pop(ready), progress)
         finally:
             for _, process in running.values():
                 process.kill()
+            for _, process in running.values():
                 process.join()
 
 
 def _start(job: Job[Any]) -> tuple[Connection, BaseProcess]:
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_life, args=(job, theirs, os.getpid()))
+    # A daemon: Python ends it, should this process not get as far as doing so itself.
+    process = context.Process(target=_life, args=(job, theirs, os.getpid()), daemon=True)
     process.start()
     theirs.close()
     return ours, process
@@ -80,7 +84,10 @@ def _life(job: Job[Any], connection: Connection, parent: int) -> None:
     torch.set_num_threads(1)
     try:
         job.train(connection.send)
-    except (DiodeError, RuntimeError) as fault:
+    except DiodeError as fault:
+        connection.send(fault)
+    except RuntimeError as fault:
+        # Such as no room for one more on the GPU.
         connection.send((str(fault).splitlines() or [type(fault).__name__])[0])
 
 
@@ -91,8 +98,23 @@ def _hear(connection: Connection, job: Job[Any], progress: TrainingProgress) -> 
     except (EOFError, ConnectionResetError):
         connection.close()
         return False
+    if isinstance(told, DiodeError):
+        raise told
     if isinstance(told, str):
-        say(f"{job.name}: stopped ({told:.160}); to be gone on with after the others")
+        _say_stopped(job, told)
     else:
-        progress.tell(told)
+        progress.tell(told, job.name)
     return True
+
+
+def _end(job: Job[Any], process: BaseProcess, progress: TrainingProgress) -> None:
+    process.join()
+    code = process.exitcode or 0
+    if code:
+        _say_stopped(job, f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit {code}")
+    else:
+        progress.tell({"epoch": job.epochs}, job.name)
+
+
+def _say_stopped(job: Job[Any], why: str) -> None:
+    say(f"{job.name}: stopped ({why:.160}); to be gone on with after the others")

@@ -23,6 +23,7 @@ from torch_diode.cli.side_by_side import Job, side_by_side
 from torch_diode.cli.teaching import make_teachers, taught, teacher_jobs
 from torch_diode.cli.timings import chip_of, read_timings
 from torch_diode.cli.train_options import Learning
+from torch_diode.collection.forking import apart
 from torch_diode.files.faults import naming
 from torch_diode.model import plots
 from torch_diode.model.card import write_card
@@ -40,6 +41,7 @@ from torch_diode.model.training import (
     TrainingOptions,
     split_table,
     train,
+    train_state,
     write_history,
 )
 from torch_diode.types.dataset import Dataset
@@ -127,11 +129,9 @@ def _check_same_network(metadata: ModelMetadata, kind: str | None, shape: dict[s
 def _device(name: str | None) -> str:
     try:
         device = torch.device(name or "cpu")
-        if device.type != "cuda":
-            torch.zeros(1, device=device)
-        elif not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count():
-            # Not tried out: what is forked from a process that holds a GPU cannot use it.
-            raise RuntimeError("no such GPU")
+        if device.type != "cpu":
+            # Tried out apart: what is forked from a process that holds a GPU cannot use it.
+            apart(lambda: torch.zeros(1, device=device).tolist())
     except (RuntimeError, AssertionError) as fault:
         reason = (str(fault).splitlines() or [""])[0]
         raise MissingPartError(
@@ -161,7 +161,7 @@ class Training:
         start = None if named in (None, SHIPPED) else self._start(None)
         chosen_options(self.learning, start, self.seed, self.device)
         dataset = self.data.read()
-        hardware = chip_of(dataset, self.device)
+        hardware = apart(lambda: chip_of(dataset, self.device))
         if named == SHIPPED:
             start = self._start(hardware)
         options = chosen_options(self.learning, start, self.seed, self.device)
@@ -226,16 +226,15 @@ class Training:
                 say(f"{path}: going on from it")
         weights = start.weights if start else None
 
-        def itself(tell: Progress) -> Trained:
-            return train(parts, options, tell, self.state, weights)
+        def state(tell: Progress) -> None:
+            train_state(parts, options, tell, self.state, weights)
 
-        own = Job("Training", options.epochs, itself)
         jobs = teacher_jobs(parts, options, self.teachers)
         if jobs:
-            side_by_side([own, *jobs])
+            side_by_side([Job("Model", options.epochs, state), *jobs])
         teachers = make_teachers(jobs)
-        with TrainingProgress(own.epochs, own.name) as progress:
-            trained = own.train(progress.tell)
+        with TrainingProgress(options.epochs) as progress:
+            trained = train(parts, options, progress.tell, self.state, weights)
         return taught(trained, teachers, parts, dataset, hardware) if teachers else trained
 
     def _finish(

@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
-from torch_diode.collection.forking import can_fork
+from torch_diode.collection.forking import holds_gpu
 from torch_diode.collection.lifeline import end_with
 from torch_diode.types.errors import DiodeError, FileFaultError
 
@@ -122,7 +122,7 @@ class Crew(Generic[Job, Answer]):
     a job."""
 
     def __init__(self, works: Sequence[Work]) -> None:
-        if not can_fork():
+        if holds_gpu():
             raise ForkAfterCudaError(
                 "workers: got a process that has used CUDA; expected one that has not, since what "
                 "it forks cannot; start them before the first CUDA call"

@@ -33,6 +33,9 @@ class TimingModel(Protocol):
     def fingerprint(self) -> str:
         """Changes with the weights, the features, and anything else the times depend on."""
 
+    # One more, if it is there: `open_sizes`, whether the times are of kernels that get their sizes
+    # as arguments.
+
 
 class ModelHeuristic(Heuristic):
     """Orders candidates by the times a model predicts."""
@@ -56,7 +59,8 @@ class ModelHeuristic(Heuristic):
                 f"{self.name}: got predicted times of shape {np.shape(times)}; expected one for "
                 f"each of {len(candidates)} candidates"
             )
-        return rank_by_time(times, candidates, self.name, sigma, self.note)
+        open_sizes = getattr(self.model, "open_sizes", False)
+        return rank_by_time(times, candidates, self.name, sigma, self.note, open_sizes)
 
     def why_abstained(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> str:
         """The model's own reason."""

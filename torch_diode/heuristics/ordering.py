@@ -17,6 +17,7 @@ def rank_by_time(
     source: str,
     sigma: npt.NDArray[np.floating] | None = None,
     note: str = "",
+    open_sizes: bool = False,
 ) -> Ranking:
     """All candidates by predicted time; equal times by template and config.
 
@@ -38,7 +39,7 @@ def rank_by_time(
         tied[1:] |= same
         tied[:-1] |= same
         order[tied] = _by_config(np.sort(order[tied]), candidates, times)
-    return Ranking(order, times, source, spread, note)
+    return Ranking(order, times, source, spread, note, open_sizes)
 
 
 def _by_config(

@@ -198,11 +198,9 @@ class Decider:
     def _as_compiled(
         self, ranking: Ranking, question: Question, candidates: Candidates, hardware: Hardware
     ) -> tuple[Ranking, str]:
-        """The ranking with what ATen pays more in this graph, and in words what follows the matmul:
-        a template takes that along, and has its sizes compiled in where they are fixed."""
+        """The ranking of what would be compiled in this graph; in words, what follows the matmul
+        that a template takes along and ATen does not."""
         extra, words = 0.0, ""
-        if ranking.sigma is not None and question.fixed_sizes:
-            extra = selection.FIXED_SIZES_US
         if self.settings.epilogues:
             from torch._inductor.virtualized import V
 
@@ -210,12 +208,11 @@ class Decider:
 
             # A graph nobody has seen before must not cost the decision: without it, it stands.
             found = self.guard.run(lambda: epilogue_of(V.graph))
-            saved = found.extra_us(hardware) if found is not None else 0.0
-            if found is not None and saved:
-                words = f"{', '.join(found.ops)} (ATen + {saved:.1f} us)"
-                extra += saved
-        counted = selection.with_extra(ranking, candidates, extra)
-        return counted, words if counted is not ranking else ""
+            if found is not None:
+                extra = found.extra_us(hardware)
+                words = f"{', '.join(found.ops)} (ATen + {extra:.1f} us)"
+        counted = selection.as_compiled(ranking, candidates, question.fixed_sizes, extra)
+        return counted, words if extra and counted is not ranking else ""
 
     def _keep(
         self,

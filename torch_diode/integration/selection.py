@@ -23,30 +23,38 @@ FIXED_SIZES_US = 0.2
 """A template with its sizes compiled in is this much faster than one that gets them as arguments,
 which is what sweeps time and models learn; ATen is not. On an H200, in the median: 0.18 below 6 us,
 0.21 from 6 to 20, 0.29 to 50, 0.38 above."""
+_MOST_GAIN = 0.1
+"""Of any time."""
 _LOOKED_AT = 32
 
 
-def with_extra(ranking: Ranking, candidates: Candidates, extra_us: float) -> Ranking:
-    """The ranking with so much added to ATen's time, and ATen where it then belongs.
+def as_compiled(
+    ranking: Ranking, candidates: Candidates, fixed_sizes: bool, extra_us: float
+) -> Ranking:
+    """The ranking of the kernels a compile would make: templates with their sizes compiled in where
+    those are fixed and the times are not of such kernels already, and so much added to ATen's time.
 
     One that names no times, or orders by something else than its times, is left as it is.
     """
     order, times = ranking.order, ranking.predicted_us
-    named = times[order]
-    place = int(candidates.is_template(ATEN)[order].argmax())
-    aten = int(order[place])
-    if extra_us <= 0 or not candidates.is_template(ATEN)[aten]:
+    fixed = fixed_sizes and ranking.open_sizes
+    if not fixed and extra_us <= 0:
         return ranking
+    named = times[order]
     if np.isnan(named[0]) or not (named[1:] >= named[:-1]).all():
         return ranking
-    longer, sigma = times.copy(), ranking.sigma
-    longer[aten] += extra_us
-    if sigma is not None:
-        sigma = sigma.copy()
-        sigma[aten] *= times[aten] / longer[aten]  # what is added is known better than that
-    end = place + 1 + int(np.searchsorted(named[place + 1 :], longer[aten], side="right"))
-    again = np.concatenate([order[:place], order[place + 1 : end], [aten], order[end:]])
-    return replace(ranking, order=again, predicted_us=longer, sigma=sigma)
+    counted, sigma = times.copy(), ranking.sigma
+    if fixed:
+        templates = np.array([name.startswith("triton::") for name in candidates.templates])
+        gain = np.minimum(FIXED_SIZES_US, _MOST_GAIN * times)
+        counted -= np.where(templates[candidates.template], gain, 0.0)
+    aten = candidates.is_template(ATEN)
+    if extra_us > 0:
+        counted[aten] += extra_us
+        if sigma is not None:  # what is added is known better than the rest
+            sigma = np.where(aten, sigma * times / counted, sigma)
+    again = order[np.argsort(counted[order], kind="stable")]
+    return replace(ranking, order=again, predicted_us=counted, sigma=sigma)
 
 
 def how_many(ranking: Ranking, candidates: Candidates, top: int = 5) -> int:

@@ -45,7 +45,10 @@ def describe(
             "aten": round(errors.get("aten", {}).get("rmse", 0.5), 4),
         },
         scores=_short(found),
-        options=json.loads(json.dumps(asdict(trained.options))),
+        options={
+            **json.loads(json.dumps(asdict(trained.options))),
+            "methods": dataset.texts("method"),
+        },
         template_hashes=list(dataset.provenance.get("templates", ())),
     )
 

@@ -4,8 +4,8 @@ The heads for ATen and splits of K are trained first, then the network for confi
 validation problems' regret with all in the ranking, and last the estimate of its own error, on the
 validation problems too. A problem with one candidate teaches, and takes no part in regret.
 Everything follows from the options and the table: the same seed gives the same weights on the same
-machine, on a GPU but for the order in which it adds. A run that is stopped goes on from its last
-epoch.
+machine, but for the order in which a GPU adds, or another number of threads. A run that is stopped
+goes on from its last epoch.
 """
 
 from __future__ import annotations
@@ -127,6 +127,30 @@ def train(
     """Train a network. With a `state_path`, the heads and each evaluated epoch are kept there, and
     a run that finds its own state goes on from it. With `initial` weights it starts from those of a
     trained network, and ends with them where no epoch does better."""
+    run = _fitted(parts, options, progress, state_path, initial)
+    run.network.load_state_dict(run.best_state)
+    settle(run.network, parts, run.batches, options)
+    return Trained(run.network, run.history, options)
+
+
+def train_state(
+    parts: Parts,
+    options: TrainingOptions,
+    progress: Progress | None,
+    state_path: str | os.PathLike[str],
+    initial: Mapping[str, Floats] | None = None,
+) -> None:
+    """Train as far as a state goes: `train` with the same one has hardly anything left to do."""
+    _fitted(parts, options, progress, state_path, initial)
+
+
+def _fitted(
+    parts: Parts,
+    options: TrainingOptions,
+    progress: Progress | None,
+    state_path: str | os.PathLike[str] | None,
+    initial: Mapping[str, Floats] | None,
+) -> _Run:
     torch.manual_seed(options.seed)
     run = _Run(parts, options, initial)
     if state_path is None or not run.resume(Path(state_path)):
@@ -143,9 +167,7 @@ def train(
             progress(row)
         if state_path is not None and "regret@1" in row:
             run.save(Path(state_path))
-    run.network.load_state_dict(run.best_state)
-    settle(run.network, parts, run.batches, options)
-    return Trained(run.network, run.history, options)
+    return run
 
 
 def settle(
@@ -214,7 +236,7 @@ class _Run:
 
     @cached_property
     def batches(self) -> ProblemBatches:
-        """What is learnt from; a run that is over and only looked at has no need of it."""
+        """What is learnt from; a teacher that is only taken up again has no need of it."""
         o = self.options
         return ProblemBatches(self.parts.train, o.far, o.far_share, o.device)
 

@@ -28,6 +28,8 @@ class ModelWrapper:
         self._network = NumpyNetwork(metadata.kind, arrays)
         self._fingerprint = _fingerprint(metadata, arrays)
         self._covers = frozenset(metadata.covers)
+        self.open_sizes = "sweep" in metadata.options.get("methods", ["sweep"])
+        """Whether the times it learnt are of kernels that get their sizes as arguments."""
         self._limits = {
             name: metadata.ranges.get(name, [0.0, np.inf])[1] * _BEYOND
             for name in ("M", "N", "K", "B", "flops")

@@ -18,8 +18,9 @@ class Ranking:
 
     `order` may leave candidates out (a table knows a few); `predicted_us` has one value for every
     candidate, NaN where the heuristic only orders and names no time. `sigma` is the heuristic's
-    estimate of its own error, as a fraction, by position. Checked on construction: a wrong answer
-    must not get as far as a compile.
+    estimate of its own error, as a fraction, by position. `open_sizes` says that the times are of
+    kernels that get their sizes as arguments, as a sweep's do. Checked on construction: a wrong
+    answer must not get as far as a compile.
     """
 
     order: npt.NDArray[np.int64]
@@ -27,6 +28,7 @@ class Ranking:
     source: str
     sigma: npt.NDArray[np.float64] | None = None
     note: str = ""
+    open_sizes: bool = False
 
     def __post_init__(self) -> None:
         order, times = self.order, self.predicted_us
