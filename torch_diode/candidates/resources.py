@@ -113,7 +113,7 @@ def reads_a_as_it_lies(
 ) -> npt.NDArray[np.bool_]:
     """All but configs that have to turn A round in registers: on Hopper, in TF32, the matrix unit
     wants both operands along K, and a transposed A is not. Of 23,080 timings of such configs on the
-    H200 none was within 1.08 times the best, and half took more than four times as long."""
+    H200 one was within 1.1 times the best, and half took more than four times as long."""
     if not (problem.tf32 and problem.transpose_a and arch_number(hardware.arch) // 10 == 9):
         return np.ones(len(candidates), bool)
     return ~uses_matrix_unit_on_shared(candidates, problem, hardware)

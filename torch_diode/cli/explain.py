@@ -18,6 +18,7 @@ from torch_diode.heuristics import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import defaults, registration, settings
 from torch_diode.integration.record import Decision
+from torch_diode.integration.status import Status
 from torch_diode.types.hardware import Hardware
 
 
@@ -37,17 +38,18 @@ def explain(
     existing(script)
     chip = None if hardware is None else known(hardware)
     if chip is not None:
-        _run_as_on(chip, script, context.args)
+        status = _run_as_on(chip, script, context.args)
     else:
         if not registration.status().enabled:
             registration.enable()
         _run(script, context.args)
+        status = registration.status()
     decisions = registration.explain()
     if as_json:
         print_json([_as_data(decision) for decision in decisions])
     else:
         say(str(decisions))
-        say(str(registration.status()))
+        say(str(status))
 
 
 def _run(script: Path, arguments: Sequence[str]) -> None:
@@ -61,8 +63,9 @@ def _run(script: Path, arguments: Sequence[str]) -> None:
         sys.argv = before
 
 
-def _run_as_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> None:
-    """Run here, then lower what was compiled once more, as on the other chip."""
+def _run_as_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> Status:
+    """Run here, then lower what was compiled once more, as on the other chip; how things stood
+    there."""
     from torch_diode.integration.elsewhere import capturing, lower_on
 
     heuristic = _heuristic_for(chip)
@@ -71,12 +74,16 @@ def _run_as_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> None:
     with registration.using(heuristic):
         for graph in graphs:
             lower_on(graph, chip)
+        return registration.status()
 
 
 def _heuristic_for(chip: Hardware) -> Heuristic:
-    found = defaults.default_heuristic(chip, settings.from_environment())
+    chosen = settings.from_environment()
+    found = defaults.default_heuristic(chip, chosen)
     if found is None:
-        say(f"{chip.name}: {defaults.NO_MODEL}; the analytical heuristic answers instead")
+        off = "the model is turned off, torch would decide"
+        why = off if chosen.model == defaults.NONE else defaults.NO_MODEL
+        say(f"{chip.name}: {why}; the analytical heuristic answers instead")
     return found or AnalyticalHeuristic()
 
 

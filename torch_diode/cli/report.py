@@ -59,6 +59,8 @@ def report(
     size = output.stat().st_size / 1e6
     first = data["curves"]["model"][0]
     say(f"{first['problems']:,} problems, regret@1 {first['geomean']:.4f}")
+    for gap in data["about"]["abstained"]:
+        say(f"{gap['problems']:,} more left out: {gap['reason']}")
     say(data["about"]["scored_how"])
     say(f"{output}: {size:.1f} MB; open it in a browser")
 

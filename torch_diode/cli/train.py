@@ -43,12 +43,12 @@ def train(
 
     \b
     $ torch-diode --seed 42 train --data-dir . --model tutorial_model.pt --num-epochs 50 ...
-    2,296 timings of 10 problems on nvidia-h200
+    17,350 timings of 10 problems on nvidia-h200
     8 problems to train on, 2 to stop by, 0 held out
-    Batches of 1: more would leave fewer than 8 steps an epoch
-    epoch 3 of 50: loss 0.4538  regret@1 1.0347  regret@3 1.0000  regret@5 1.0000  3 s
+    Batches of 1: there are few problems to take steps by
+    epoch 3 of 50: loss 0.5963  regret@1 1.0366  regret@3 1.0366  regret@5 1.0366  2 s
     ...
-    tutorial_model.pt: 905 kB; card in tutorial_model.json and tutorial_model.md
+    tutorial_model.pt: 1,956 kB; card in tutorial_model.json and tutorial_model.md
 
     Fine-tune the shipped model on your own timings, in minutes:
     torch-diode train --init-from shipped --dataset mine.parquet --model mine.pt

@@ -40,8 +40,8 @@ def validate_max_autotune(
 
     \b
     op    problems   solution   with ATen       @1       @3       @5      @10      @20  ...
-    all          5     1.1373      1.0000   0.9328   0.9070   0.8972   0.8972   0.8868
-    mm           5     1.1373      1.0000   0.9328   0.9070   0.8972   0.8972   0.8868
+    all          5     1.0661      1.0000   0.9561   0.9441   0.9441   0.9441   0.9441
+    mm           5     1.0661      1.0000   0.9561   0.9441   0.9441   0.9441   0.9441
     """
     from torch_diode.cli.autotune_analysis import KS, analyse, derive, solution_for
     from torch_diode.cli.validation import validate

@@ -52,14 +52,14 @@ def _model(hardware: Hardware, settings: Settings) -> Heuristic | None:
         pointer = ModelRegistry().find("matmul", hardware)
         if pointer is None or not (settings.model or close_relative(hardware, pointer.hardware)):
             return None
-        model = pointer.load()
+        model, name = pointer.load(), pointer.hardware
     else:
-        model = load_model(settings.model)
+        model, name = load_model(settings.model), settings.model
     model.require(hardware)
     notes = model.notes(hardware, releases.torch_release(), releases.triton_release())
     if notes and settings.strict:
         return None
-    return ModelHeuristic(model, f"model {model.metadata.hardware}", "; ".join(notes))
+    return ModelHeuristic(model, f"model {name}", "; ".join(notes))
 
 
 def close_relative(hardware: Hardware, name: str) -> bool:
