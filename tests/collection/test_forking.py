@@ -1,0 +1,45 @@
+"""What is asked in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+import torch
+
+from torch_diode.collection.forking import apart, can_fork
+from torch_diode.types.errors import InvalidValueError, MissingPartError
+
+pytestmark = pytest.mark.skipif(not can_fork(), reason="needs fork, and no GPU in use")
+
+
+def refuse() -> None:
+    raise InvalidValueError("chip: got none; expected one")
+
+
+def fail() -> None:
+    raise RuntimeError("no such GPU")
+
+
+def test_the_answer_comes_from_elsewhere() -> None:
+    number, text = apart(lambda: (os.getpid(), "found"))
+    assert text == "found"
+    assert number != os.getpid()
+
+
+def test_with_a_gpu_in_use_it_is_asked_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    assert apart(os.getpid) == os.getpid()
+
+
+def test_what_is_raised_there_is_raised_here() -> None:
+    with pytest.raises(InvalidValueError, match="chip: got none"):
+        apart(refuse)
+    with pytest.raises(RuntimeError, match="no such GPU"):
+        apart(fail)
+
+
+def test_a_process_that_is_killed_is_one_sentence() -> None:
+    with pytest.raises(MissingPartError, match="ended when asked"):
+        apart(lambda: os.kill(os.getpid(), signal.SIGKILL))
