@@ -3,9 +3,11 @@ from __future__ import annotations
 import json
 
 import pytest
+import torch
 
 from tests.cli.program import inside, refusal, told_off
 from torch_diode import MMShape
+from torch_diode.hardware import known
 from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.integration.rank import rank
 from torch_diode.model.registry import load_registered
@@ -40,7 +42,8 @@ def test_layout_and_batch_reach_the_problem():
 
 def test_for_people_it_is_a_table_with_units():
     ended = inside("predict", *SIZES, *H200, "--top", "2")
-    head, names, _, *rows = ended.out.splitlines()
+    head, names, _, *rows, last = ended.out.splitlines()
+    assert last.startswith("A plain torch.compile runs ")
     assert head.startswith("mm:512x4096x4096:bfloat16:nn on nvidia-h200, ")
     assert names.split() == ["candidate", "µs", "±", "TFLOP/s", "of", "ATen"]
     assert [row.split()[0] for row in rows] == ["1", "2"]
@@ -52,6 +55,7 @@ def test_what_the_model_does_not_know_the_analytical_heuristic_answers():
     found = predicted(*unknown, *H200)
     assert found["source"] == "analytical"
     assert "B 100000 is far beyond" in found["notes"][0]
+    assert found["plain_compile"]["template"] == "aten", "left to torch"
 
 
 def test_a_chip_without_a_model_is_answered_for_and_that_is_said():
@@ -84,3 +88,24 @@ def test_what_cannot_be_done_is_one_sentence(given, said):
 
 def test_the_program_itself_refuses_in_one_sentence():
     assert "got 'abacus'" in refusal("predict", *SIZES, "--hardware", "abacus")
+
+
+@pytest.mark.parametrize("m", [3, 64, 300, 5000])
+@pytest.mark.parametrize("op", ["mm", "bmm"])
+def test_what_a_plain_compile_runs_is_what_inductor_is_told(op, m):
+    pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
+    from torch_diode.integration import registration
+    from torch_diode.integration.lowering import Input, lower, pretend
+
+    b, n, k = (4 if op == "bmm" else 1), 512, 256
+    sizes = [((b,) if op == "bmm" else ()) + shape for shape in ((m, k), (k, n))]
+    with pretend(known("nvidia-h200")), registration.using(shipped()):
+        lower(getattr(torch, op), [Input(size) for size in sizes], generate=False)
+        (made,) = registration.explain()[-1:]
+    given = (("--m", m), ("--n", n), ("--k", k), ("--b", b), ("--op", op))
+    found = predicted(*(str(part) for pair in given for part in pair), *H200)
+    assert made.winner.candidate.to_dict() == found["plain_compile"]
+
+
+def shipped():
+    return ModelHeuristic(load_registered("matmul", "nvidia-h200"))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from torch_diode.cli.output import print_json, print_table, say
+from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.problem import MMShape
+from torch_diode.types.problem import BATCHED, MMShape
+
+if TYPE_CHECKING:
+    from torch_diode.cli.asking import Asked
 
 HardwareName = Annotated[
     str | None, typer.Option(help="Chip to answer for; it need not be here. This machine's if not.")
@@ -46,6 +50,7 @@ def predict(
     1   aten                             29.41   4%     584.1     1.00x
     2   triton::mm 128x128x64 g8 s5 w4   30.74   2%     558.9     1.05x
     ...
+    A plain torch.compile runs aten.
     """
     if layout not in ("nn", "nt", "tn", "tt"):
         raise InvalidValueError(f"layout: got {layout!r:.20}; expected nn, nt, tn or tt")
@@ -55,7 +60,6 @@ def predict(
     )  # fmt: skip
     from torch_diode.candidates import candidate_space
     from torch_diode.cli.asking import chip_named, whom_to_ask
-    from torch_diode.types.candidate import ATEN
 
     chip = chip_named(hardware, context.obj.device)
     asked, note = whom_to_ask(chip, model)
@@ -65,6 +69,7 @@ def predict(
     times = ranking.predicted_us[space.is_template(ATEN)]
     aten = float(times[0]) if len(times) else None
     notes = [text for text in (note, why and f"{why}; the analytical heuristic answers") if text]
+    runs = Candidate(ATEN) if notes else plain_choice(asked, problem)
     if as_json:
         print_json(
             {
@@ -74,6 +79,7 @@ def predict(
                 "source": ranking.source,
                 "aten_us": aten,
                 "notes": notes,
+                "plain_compile": runs.to_dict(),
                 "ranked": [
                     {**p.candidate.to_dict(), "predicted_us": p.predicted_us, "sigma": p.sigma}
                     for p in found
@@ -92,3 +98,18 @@ def predict(
     print_table(names, rows, right="rlrrrr")
     for text in notes:
         say(f"Note: {text}.")
+    left = "leaves it to torch, which runs" if notes else "runs"
+    say(f"A plain torch.compile {left} {runs}.")
+
+
+def plain_choice(asked: Asked, problem: MMShape) -> Candidate:
+    """What runs where nothing is benchmarked and nothing follows: of the templates on offer then,
+    with their sizes compiled in, the best, or ATen where that is not sure enough to be faster."""
+    from torch_diode.candidates import candidate_space
+    from torch_diode.integration import selection
+
+    template = "triton::bmm" if problem.op in BATCHED else "triton::mm"
+    space = candidate_space(problem, asked.chip, (ATEN, template))
+    ranking, _ = asked.rank(problem, space)
+    ranking = selection.as_compiled(ranking, space, fixed_sizes=True, extra_us=0.0)
+    return space[int(selection.alone(ranking, space)[0])]
