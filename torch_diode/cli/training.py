@@ -17,9 +17,16 @@ import typer
 from torch_diode.cli.baselines import baselines
 from torch_diode.cli.output import say
 from torch_diode.cli.progress import TrainingProgress
-from torch_diode.cli.rehearsal import joined, rehearsal
 from torch_diode.cli.score_tables import print_errors, print_regret, print_slices, say_notes
 from torch_diode.cli.side_by_side import Job, side_by_side
+from torch_diode.cli.starting import (
+    SHIPPED,
+    Start,
+    continued,
+    rehearsing,
+    start_from,
+    start_from_shipped,
+)
 from torch_diode.cli.teaching import make_teachers, taught, teacher_jobs
 from torch_diode.cli.timings import chip_of, read_timings
 from torch_diode.cli.train_options import Learning
@@ -27,12 +34,10 @@ from torch_diode.collection.forking import apart
 from torch_diode.files.faults import naming
 from torch_diode.model import plots
 from torch_diode.model.card import write_card
-from torch_diode.model.checkpoint import check_suffix, load_weights, network_of, save_model
+from torch_diode.model.checkpoint import check_suffix, save_model
 from torch_diode.model.feature_table import FeatureTable, feature_table
 from torch_diode.model.metadata import ModelMetadata
-from torch_diode.model.problem_arrays import Floats
 from torch_diode.model.provenance import dataset_noise_floor, describe
-from torch_diode.model.registry import ModelRegistry, shipped_folders
 from torch_diode.model.scoring import judge, predict_times
 from torch_diode.model.training import (
     Parts,
@@ -46,13 +51,11 @@ from torch_diode.model.training import (
 )
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import (
-    EmptySelectionError,
     InvalidValueError,
     MissingPartError,
 )
 from torch_diode.types.hardware import Hardware
 
-SHIPPED = "shipped"
 _LEAST_STEPS = 8
 _MOST_THREADS = 4
 _GENTLY: dict[str, Any] = {
@@ -63,8 +66,6 @@ _GENTLY: dict[str, Any] = {
     "evaluate_every": 1,
 }
 """What differs when a trained model is trained further: it has much to lose."""
-_REHEARSED, _REHEARSED_SHARE = (2000, 6000), 3
-"""Drawn problems beside the user's: least, most, and how many for each of the user's."""
 _REHEARSED_BATCH = 12
 """Problems in a batch at least, where most are drawn ones."""
 
@@ -81,15 +82,6 @@ class Data:
     def read(self) -> Dataset:
         """The timings asked for."""
         return read_timings(self.path, self.forms, self.hardware, self.ops)
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """The trained model a run starts from."""
-
-    metadata: ModelMetadata
-    weights: dict[str, Floats]
-    name: str
 
 
 @contextlib.contextmanager
@@ -158,19 +150,19 @@ class Training:
     def _run(self) -> None:
         check_suffix(self.model)
         named = self.learning.init_from
-        start = None if named in (None, SHIPPED) else self._start(None)
+        start = start_from(named) if named and named != SHIPPED else None
         chosen_options(self.learning, start, self.seed, self.device)
         dataset = self.data.read()
         hardware = apart(lambda: chip_of(dataset, self.device))
         if named == SHIPPED:
-            start = self._start(hardware)
+            start = start_from_shipped(hardware)
         options = chosen_options(self.learning, start, self.seed, self.device)
         say(f"{len(dataset):,} timings of {len(dataset.problems):,} problems on {hardware.name}")
         table = feature_table(dataset, hardware)
         parts = split_table(table, options)
         say(_told(parts))
         begun = time.monotonic()
-        more = _rehearsing(parts, start, hardware, options)
+        more = rehearsing(parts, start, hardware, options.seed)
         options = _for_few(options, parts, self.learning, rehearsing=more is not parts)
         with naming(self.model.parent):
             self.model.parent.mkdir(parents=True, exist_ok=True)
@@ -199,19 +191,6 @@ class Training:
         """Those there are; a run that was stopped may have had more teachers."""
         names = (glob.escape(self.model.name) + end for end in (".state", ".teacher-*"))
         return [path for name in names for path in sorted(self.model.parent.glob(name))]
-
-    def _start(self, hardware: Hardware | None) -> Start:
-        if hardware is None:
-            path = Path(str(self.learning.init_from))
-        else:
-            pointer = ModelRegistry(shipped_folders()).find("matmul", hardware)
-            if pointer is None:
-                raise EmptySelectionError(
-                    f"train: got --init-from shipped, and no model for {hardware.name} is; "
-                    "expected a chip that has one; name a model file, or train from nothing"
-                )
-            path = pointer.path
-        return Start(*load_weights(path), str(path))
 
     def _train(
         self,
@@ -270,7 +249,7 @@ class Training:
             options = {**metadata.options, "teachers": self.learning.teachers}
             metadata = replace(metadata, options=options)
         if start is not None:
-            metadata = _continued(metadata, start)
+            metadata = continued(metadata, start)
         save_model(self.model, network.state_dict(), metadata)
         files = write_card(self.model, metadata, judged, judged_on, notes)
         for path in self._states():
@@ -304,22 +283,6 @@ def judged_part(parts: Parts) -> tuple[FeatureTable, str]:
         f"the {count:,} problems training stopped by: too few to hold out others, so the scores "
         "flatter it; collect a validation set"
     )
-
-
-def _rehearsing(
-    parts: Parts, start: Start | None, hardware: Hardware, options: TrainingOptions
-) -> Parts:
-    """With a model to start from, the training part and what the model itself says of others."""
-    if start is None:
-        return parts
-    say(f"Starting from {start.name}, trained on {start.metadata.hardware}")
-    if start.metadata.hardware != hardware.name:
-        return parts
-    low, high = _REHEARSED
-    count = min(max(_REHEARSED_SHARE * len(np.unique(parts.train.group)), low), high)
-    network = network_of(start.metadata, start.weights)
-    drawn = rehearsal(network, start.metadata, hardware, count, options.seed)
-    return replace(parts, train=joined(parts.train, drawn))
 
 
 def _for_few(
@@ -361,24 +324,3 @@ def _before(trained: Trained) -> list[str]:
 
 def _matters(slice_name: str) -> bool:
     return slice_name.startswith(("all", "op=", "precision=")) and "," not in slice_name
-
-
-def _continued(metadata: ModelMetadata, start: Start) -> ModelMetadata:
-    """A model trained further keeps what it knew, where it is of the same chip."""
-    before = start.metadata
-    options = {**metadata.options, "init_from": before.dataset_digest}
-    if before.hardware != metadata.hardware:
-        return replace(metadata, options=options)
-    ranges = {
-        name: [min(ends[0], metadata.ranges[name][0]), max(ends[1], metadata.ranges[name][1])]
-        for name, ends in before.ranges.items()
-        if name in metadata.ranges
-    }
-    return replace(
-        metadata,
-        covers=list(dict.fromkeys([*before.covers, *metadata.covers])),
-        ranges=ranges,
-        torch=sorted({*before.torch, *metadata.torch}),
-        triton=sorted({*before.triton, *metadata.triton}),
-        options=options,
-    )
