@@ -86,7 +86,7 @@ def taught(
     table = lesson(problems, network, teachers, hardware, options)
     batch = min(LessonOptions.batch_problems, max(options.batch_problems * 3 // 2, 1))
     how = LessonOptions(batch_problems=batch)
-    with TrainingProgress(how.epochs) as progress:
+    with TrainingProgress(how.epochs, "Lesson") as progress:
         history = teach(network, table, how, options.seed, options.device, progress.tell)
     batches = ProblemBatches(parts.train, options.far, options.far_share, options.device)
     settle(network, parts, batches, options)

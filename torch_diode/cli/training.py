@@ -7,6 +7,7 @@ import glob
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,7 @@ def _check_same_network(metadata: ModelMetadata, kind: str | None, shape: dict[s
             )
 
 
+@lru_cache
 def _device(name: str | None) -> str:
     try:
         device = torch.device(name or "cpu")
