@@ -163,6 +163,7 @@ def test_fine_tuning_starts_from_a_model_and_keeps_what_it_covers(trained, timin
     before, after = load_model(trained).metadata, load_model(tmp_path / "m.pt").metadata
     assert set(before.covers) <= set(after.covers)
     assert after.options["init_from"] == before.dataset_digest
+    assert after.options["methods"] == before.options["methods"] == ["sweep"]
     assert after.ranges["M"][1] >= before.ranges["M"][1]
 
 

@@ -131,6 +131,8 @@ def known_other():
         ({"shape": {**SHAPE, "hidden": 16}}, "do not fit"),
         ({"covers": "mm"}, "covers"),
         ({"ranges": {"M": ["x", 1]}}, "range"),
+        ({"options": {"methods": 5}}, "methods"),
+        ({"options": {"methods": [5]}}, "methods"),
         ({"surprise": 1}, "surprise"),
     ],
 )
@@ -255,3 +257,11 @@ def test_a_file_cannot_have_a_network_built_that_it_does_not_hold(tmp_path, shap
     path = rewritten(tmp_path / "m.pt", shape=SHAPE | shape)
     with pytest.raises(FileFaultError, match="do not fit a deep network"):
         load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "open_sizes"),
+    [({}, True), ({"methods": ["feedback", "sweep"]}, True), ({"methods": ["feedback"]}, False)],
+)
+def test_a_model_knows_whether_its_kernels_had_open_sizes(tmp_path, options, open_sizes):
+    assert load_model(rewritten(tmp_path / "m.pt", options=options)).open_sizes == open_sizes

@@ -10,7 +10,7 @@ import numpy as np
 from torch_diode.cli.output import say
 from torch_diode.cli.rehearsal import joined, rehearsal
 from torch_diode.model.checkpoint import load_weights, network_of
-from torch_diode.model.metadata import ModelMetadata
+from torch_diode.model.metadata import SWEEP, ModelMetadata
 from torch_diode.model.problem_arrays import Floats
 from torch_diode.model.registry import ModelRegistry, shipped_folders
 from torch_diode.model.training import Parts
@@ -64,7 +64,12 @@ def rehearsing(parts: Parts, start: Start | None, hardware: Hardware, seed: int)
 def continued(metadata: ModelMetadata, start: Start) -> ModelMetadata:
     """A model trained further keeps what it knew, where it is of the same chip."""
     before = start.metadata
-    options = {**metadata.options, "init_from": before.dataset_digest}
+    learnt = (data.options.get("methods", [SWEEP]) for data in (before, metadata))
+    options = {
+        **metadata.options,
+        "init_from": before.dataset_digest,
+        "methods": sorted({method for methods in learnt for method in methods}),
+    }
     if before.hardware != metadata.hardware:
         return replace(metadata, options=options)
     ranges = {

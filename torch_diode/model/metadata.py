@@ -14,6 +14,9 @@ from torch_diode.types.errors import FileFaultError
 FORMAT = "torch-diode model"
 FORMAT_VERSION = 1
 _FEATURES = (*FEATURE_NAMES, *VENDOR_NAMES, *SPLIT_NAMES)
+SWEEP = "sweep"
+"""The method of timings whose kernels get their sizes as arguments; `options` names a model's
+methods, and a file that does not was made from these."""
 _MOST_WIDTH = 4096
 _SHAPE_NAMES = {"hidden", "layers", "aten_hidden", "aten_layers", "aten_members", "encoder"}
 _FIRST_HEAD = {"aten_layers": 2, "aten_members": 6}
@@ -107,5 +110,8 @@ def _check_numbers(data: Mapping[str, Any], source: str) -> None:
         numbers = isinstance(ends, list) and all(isinstance(x, int | float) for x in ends)
         if not numbers or len(ends) != 2:
             raise FileFaultError(f"{source}: got range {name!r:.20} = {ends!r:.40}; expected two")
+    methods = data["options"].get("methods", [])
+    if not isinstance(methods, list) or not all(isinstance(name, str) for name in methods):
+        raise FileFaultError(f"{source}: got methods {methods!r:.40}; expected a list of names")
     if not all(isinstance(value, int | float) for value in data["sigma"].values()):
         raise FileFaultError(f"{source}: got sigma {data['sigma']!r:.60}; expected numbers")

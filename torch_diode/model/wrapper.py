@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.model.inference import NumpyNetwork
-from torch_diode.model.metadata import ModelMetadata
+from torch_diode.model.metadata import SWEEP, ModelMetadata
 from torch_diode.model.problem_arrays import Floats
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.errors import HardwareMismatchError
@@ -28,7 +28,7 @@ class ModelWrapper:
         self._network = NumpyNetwork(metadata.kind, arrays)
         self._fingerprint = _fingerprint(metadata, arrays)
         self._covers = frozenset(metadata.covers)
-        self.open_sizes = "sweep" in metadata.options.get("methods", ["sweep"])
+        self.open_sizes = SWEEP in metadata.options.get("methods", [SWEEP])
         """Whether the times it learnt are of kernels that get their sizes as arguments."""
         self._limits = {
             name: metadata.ranges.get(name, [0.0, np.inf])[1] * _BEYOND
