@@ -44,6 +44,7 @@ os.environ["TORCH_DIODE"] = "0"
 import torch
 from _live import RESULTS, as_table, attempted, geomean, made_with, save
 from _models import MODELS, Case, build
+from _models_clock import gpu_ms
 from torch import Tensor
 
 from torch_diode.collection.started import seconds_alive
@@ -60,7 +61,7 @@ STAGES = (
 """With torch-diode or not. What its claims rest on comes first."""
 CALLS = {"reduce-overhead": 10, "max-autotune": 10, "default": 3}
 """In a row; without CUDA graphs, more would not fit into the queue."""
-ROUNDS, TURNS, LATE = 7, 15, 4
+ROUNDS, TURNS = 7, 15
 EXPECTED_S = {"reduce-overhead": 12.0, IN_TURN: 20.0, "default": 12.0, "max-autotune": 45.0}
 """What a case may take; one is begun only if that is left."""
 
@@ -94,52 +95,6 @@ def difference(got: list[Tensor], expected: list[Tensor]) -> float:
     """The largest ‖got − expected‖ / ‖expected‖ of all outputs."""
     pairs = zip(got, expected, strict=True)
     return max(float((a - b).norm() / b.norm().clamp_min(1e-12)) for a, b in pairs)
-
-
-def gpu_ms(
-    ways: list[Callable[[], Any]], calls: int, rounds: int
-) -> tuple[list[list[float]], list[int]]:
-    """Milliseconds of a call, round by round, of several ways in turn, and in how many rounds of
-    each the GPU had to wait for the CPU.
-
-    The GPU sleeps while the calls are queued. Where it was awake before the last was in, the round
-    is taken again with twice the sleep, a few times in all: a queue that is full waits in any case.
-    """
-    cycles = [_cycles(call, calls) for call in ways]
-    longer, waited = [0] * len(ways), [0] * len(ways)
-    taken: list[list[float]] = [[] for _ in ways]
-    for turn in range(rounds):
-        for number in sorted(range(len(ways)), reverse=turn % 2 == 1):
-            ms, late = _round(ways[number], calls, cycles[number])
-            while late and longer[number] < LATE:
-                cycles[number], longer[number] = 2 * cycles[number], longer[number] + 1
-                ms, late = _round(ways[number], calls, cycles[number])
-            taken[number].append(ms)
-            waited[number] += late
-    return taken, waited
-
-
-def _cycles(call: Callable[[], Any], calls: int) -> int:
-    """How long the GPU is to sleep while so many calls are queued."""
-    torch.cuda.synchronize()
-    begun = time.perf_counter()
-    for _ in range(calls):
-        call()
-    return int((time.perf_counter() - begun) * 4e9) + 1_000_000
-
-
-def _round(call: Callable[[], Any], calls: int, cycles: int) -> tuple[float, bool]:
-    """Milliseconds of a call, and whether the GPU was awake too early."""
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    torch.cuda.synchronize()
-    torch.cuda._sleep(cycles)
-    start.record()
-    for _ in range(calls):
-        call()
-    end.record()
-    late = start.query()
-    torch.cuda.synchronize()
-    return start.elapsed_time(end) / calls, late
 
 
 @contextlib.contextmanager

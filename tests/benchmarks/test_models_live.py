@@ -26,14 +26,13 @@ def test_every_model_runs_and_agrees_with_eager(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def live(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.setenv("TORCH_DIODE", "0")
+def clock(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    return importlib.import_module("models_live")
+    return importlib.import_module("_models_clock")
 
 
 def times(
-    live: ModuleType, monkeypatch: pytest.MonkeyPatch, late: Callable[[int], bool], rounds: int
+    clock: ModuleType, monkeypatch: pytest.MonkeyPatch, late: Callable[[int], bool], rounds: int
 ) -> tuple[list[list[float]], list[int], list[tuple[str, int]]]:
     """Two ways in turn, of which a round is late or not by how long the GPU sleeps before it."""
     rounds_seen: list[tuple[str, int]] = []
@@ -42,29 +41,29 @@ def times(
         rounds_seen.append((call(), cycles))
         return 1.0, late(cycles)
 
-    monkeypatch.setattr(live, "_cycles", lambda call, calls: 100)
-    monkeypatch.setattr(live, "_round", one_round)
-    taken, waited = live.gpu_ms([lambda: "own", lambda: "plain"], 10, rounds)
+    monkeypatch.setattr(clock, "_cycles", lambda call, calls: 100)
+    monkeypatch.setattr(clock, "_round", one_round)
+    taken, waited = clock.gpu_ms([lambda: "own", lambda: "plain"], 10, rounds)
     return taken, waited, rounds_seen
 
 
-def test_neither_way_is_always_first(live: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken, waited, seen = times(live, monkeypatch, lambda cycles: False, 4)
+def test_neither_way_is_always_first(clock: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, waited, seen = times(clock, monkeypatch, lambda cycles: False, 4)
     assert [name for name, _ in seen] == ["own", "plain", "plain", "own"] * 2
     assert [len(each) for each in taken] == [4, 4]
     assert waited == [0, 0]
 
 
-def test_the_gpu_sleeps_long_enough(live: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, waited, seen = times(live, monkeypatch, lambda cycles: cycles < 400, 3)
+def test_the_gpu_sleeps_long_enough(clock: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, waited, seen = times(clock, monkeypatch, lambda cycles: cycles < 400, 3)
     assert [cycles for name, cycles in seen if name == "own"] == [100, 200, 400, 400, 400]
     assert waited == [0, 0]
 
 
 def test_a_queue_that_is_full_is_not_waited_for_ever(
-    live: ModuleType, monkeypatch: pytest.MonkeyPatch
+    clock: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken, waited, seen = times(live, monkeypatch, lambda cycles: True, 15)
-    assert max(cycles for _, cycles in seen) == 100 * 2**live.LATE
+    taken, waited, seen = times(clock, monkeypatch, lambda cycles: True, 15)
+    assert max(cycles for _, cycles in seen) == 100 * 2**clock.LATE
     assert [len(each) for each in taken] == [15, 15]
     assert waited == [15, 15], "and it is told"

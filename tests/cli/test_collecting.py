@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from torch_diode.cli import collecting
-from torch_diode.collection.devices import apart
+from torch_diode.collection.forking import apart
 from torch_diode.types.problem import MMShape
 
 

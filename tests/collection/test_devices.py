@@ -1,27 +1,12 @@
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from torch_diode.collection import devices
 from torch_diode.hardware import detect, known
-from torch_diode.types.errors import InvalidValueError, MissingPartError
+from torch_diode.types.errors import InvalidValueError
 
 H200, H100 = known("nvidia-h200"), known("nvidia-h100")
-
-
-def fail(text: str) -> None:
-    raise MissingPartError(text)
-
-
-def test_what_is_asked_apart_is_answered_by_another_process():
-    assert devices.apart(os.getpid) != os.getpid()
-
-
-def test_an_error_of_the_other_process_is_raised_here():
-    with pytest.raises(MissingPartError, match="no such part"):
-        devices.apart(fail, "no such part")
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,20 @@ def refuse() -> None:
     raise InvalidValueError("chip: got none; expected one")
 
 
+def found() -> tuple[int, str]:
+    return os.getpid(), "found"
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def fail() -> None:
     raise RuntimeError("no such GPU")
 
 
 def test_the_answer_comes_from_elsewhere() -> None:
-    number, text = apart(lambda: (os.getpid(), "found"))
+    number, text = apart(found)
     assert text == "found"
     assert number != os.getpid()
 
@@ -42,4 +50,4 @@ def test_what_is_raised_there_is_raised_here() -> None:
 
 def test_a_process_that_is_killed_is_one_sentence() -> None:
     with pytest.raises(MissingPartError, match="ended when asked"):
-        apart(lambda: os.kill(os.getpid(), signal.SIGKILL))
+        apart(die)

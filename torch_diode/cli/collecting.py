@@ -20,7 +20,8 @@ from torch_diode.collection.bench import Setting
 from torch_diode.collection.campaign import Campaign, GroupReport
 from torch_diode.collection.cluster import Cluster
 from torch_diode.collection.cpu_timer import cpu_library
-from torch_diode.collection.devices import Devices, apart, find_devices
+from torch_diode.collection.devices import Devices, find_devices
+from torch_diode.collection.forking import apart
 from torch_diode.collection.groups import Group
 from torch_diode.collection.installed import releases
 from torch_diode.collection.kernels import KernelLibrary

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from torch_diode.cli.output import say
+from torch_diode.collection.forking import apart
 from torch_diode.files.datasets import FORMS, read_dataset, shards
 from torch_diode.files.header import check_header
 from torch_diode.files.json_form import read_json
@@ -69,7 +70,7 @@ def chip_of(dataset: Dataset, device: str | None = None) -> Hardware:
     (name,) = dataset.texts("hardware")
     if name in known_names():
         return known(name)
-    here = detect(device)
+    here = apart(detect, device)
     if here.name == name:
         return here
     raise HardwareMismatchError(

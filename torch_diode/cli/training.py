@@ -119,13 +119,17 @@ def _check_same_network(metadata: ModelMetadata, kind: str | None, shape: dict[s
             )
 
 
+def _touch(device: str) -> None:
+    torch.zeros(1, device=device)
+
+
 @lru_cache
 def _device(name: str | None) -> str:
     try:
         device = torch.device(name or "cpu")
         if device.type != "cpu":
             # Tried out apart: what is forked from a process that holds a GPU cannot use it.
-            apart(lambda: torch.zeros(1, device=device).tolist())
+            apart(_touch, str(device))
     except (RuntimeError, AssertionError) as fault:
         reason = (str(fault).splitlines() or [""])[0]
         raise MissingPartError(
@@ -155,7 +159,7 @@ class Training:
         start = start_from(named) if named and named != SHIPPED else None
         chosen_options(self.learning, start, self.seed, self.device)
         dataset = self.data.read()
-        hardware = apart(lambda: chip_of(dataset, self.device))
+        hardware = chip_of(dataset, self.device)
         if named == SHIPPED:
             start = start_from_shipped(hardware)
         options = chosen_options(self.learning, start, self.seed, self.device)

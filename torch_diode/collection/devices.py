@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
+from torch_diode.collection.forking import apart
 from torch_diode.hardware import detect
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -61,9 +57,3 @@ def visible_name(index: int) -> str:
     """What CUDA_VISIBLE_DEVICES says of the GPU with this index among those visible now."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     return visible.split(",")[index].strip() if visible else str(index)
-
-
-def apart(function: Callable[..., Result], *arguments: Any) -> Result:
-    """What a function returns, called in a forked process; its errors are raised here."""
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        return pool.apply(function, arguments)

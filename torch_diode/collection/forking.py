@@ -7,12 +7,13 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Callable
-from multiprocessing.connection import Connection
-from typing import TypeVar
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
 
 import torch
 
-from torch_diode.types.errors import DiodeError, MissingPartError
+from torch_diode.types.errors import MissingPartError
 
 # Importing Inductor asks whether there is a GPU. Asked of CUDA itself, that would leave every
 # process forked afterwards without the use of it; asked of NVML, it does not.
@@ -32,32 +33,13 @@ def can_fork() -> bool:
     return sys.platform == "linux" and not holds_gpu()
 
 
-def apart(ask: Callable[[], Result]) -> Result:
+def apart(function: Callable[..., Result], *arguments: Any) -> Result:
     """What a function returns or raises, called in a process of its own, so that this one holds no
     GPU afterwards; called here where that cannot be."""
     if not can_fork():
-        return ask()
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_answer, args=(ask, theirs), daemon=True)
-    process.start()
-    theirs.close()
-    try:
-        found = ours.recv()
-    except EOFError:
-        raise MissingPartError("device: got a process that ended when asked for it") from None
-    finally:
-        process.join()
-        ours.close()
-    if isinstance(found, BaseException):
-        raise found
-    answer: Result = found
-    return answer
-
-
-def _answer(ask: Callable[[], object], connection: Connection) -> None:
-    try:
-        connection.send(ask())
-    except (DiodeError, RuntimeError, AssertionError) as fault:
-        plain = fault if isinstance(fault, DiodeError) else RuntimeError(str(fault))
-        connection.send(plain)
+        return function(*arguments)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        try:
+            return pool.submit(function, *arguments).result()
+        except BrokenProcessPool:
+            raise MissingPartError("device: got a process that ended when asked for it") from None
