@@ -13,11 +13,14 @@ results are saved as they come, and a file of the same seed is gone on with.
 Inductor tunes its pointwise kernels and reductions anew in each compile, and does not always come
 to the same: one GELU was seen to take 54 us in one compile and 71 in the next. So a model whose
 matmuls all stay ATen's differs by 1.5% from compile to compile. What is compared most closely is
-therefore compiled a second time, both ways with one cache between them, so that the kernels they
-have in common are tuned once, and then called in turn: a model that heats the chip slows down by 3%
-in the course of a minute. That is what GPU times are compared by, and compile seconds by the first
-time, from empty caches. The noise is how far two compiles of one kind are apart, or half the spread
-of the middle half of the turns' ratios where that is more.
+therefore compiled a second time, plain and with torch-diode, with one cache between the two of a
+mode, so that the kernels they have in common are tuned once, and then called in turn: a model that
+heats the chip slows down by 3% in the course of a minute. That is what GPU times are compared by,
+and compile seconds by the first time, from empty caches. Plain max-autotune takes so long that its
+first time is the one that takes turns, its kernels compiled by threads: what helper processes had
+compiled, torch 2.11 was seen to compile once more, one by one (104 s for BERT). The noise is how
+far two compiles of one kind are apart, or half the spread of the middle half of the turns' ratios
+where that is more.
 """
 
 from __future__ import annotations
@@ -54,15 +57,15 @@ IN_TURN = "in turn"
 STAGES = (
     (("reduce-overhead", False), ("reduce-overhead", True)),
     ((IN_TURN, True),),
-    (("max-autotune", False),),
     (("max-autotune", True),),
     (("default", False), ("default", True)),
 )
 """With torch-diode or not. What its claims rest on comes first."""
+TAKES_TURNS = ("reduce-overhead", "max-autotune")
 CALLS = {"reduce-overhead": 10, "max-autotune": 10, "default": 3}
 """In a row; without CUDA graphs, more would not fit into the queue."""
 ROUNDS, TURNS = 7, 15
-EXPECTED_S = {"reduce-overhead": 12.0, IN_TURN: 20.0, "default": 12.0, "max-autotune": 45.0}
+EXPECTED_S = {"reduce-overhead": 12.0, "default": 12.0, "max-autotune": 24.0}
 """What a case may take; one is begun only if that is left."""
 
 Row = dict[str, Any]
@@ -98,15 +101,18 @@ def difference(got: list[Tensor], expected: list[Tensor]) -> float:
 
 
 @contextlib.contextmanager
-def shared_cache(folder: Path) -> Iterator[None]:
+def shared_cache(folder: Path, mode: str) -> Iterator[None]:
     """Inductor's and Triton's caches in a folder, by what a kernel does and not by its number."""
     import torch._inductor.config as inductor_config
     from torch._inductor.utils import clear_caches
 
     clear_caches()
     folders = {"TORCHINDUCTOR_CACHE_DIR": folder, "TRITON_CACHE_DIR": folder / "triton"}
+    changes: dict[str, Any] = {"triton.unique_kernel_names": False}
+    if mode == "max-autotune":
+        changes["compile_threads"] = 1  # processes; a list's kernels are compiled by threads then
     with contextlib.ExitStack() as stack:
-        stack.enter_context(inductor_config.patch({"triton.unique_kernel_names": False}))
+        stack.enter_context(inductor_config.patch(changes))
         stack.enter_context(mock.patch.dict(os.environ, {n: str(p) for n, p in folders.items()}))
         yield
 
@@ -118,29 +124,46 @@ def measured(name: str, mode: str, diode: bool, given: argparse.Namespace) -> li
     case = _afresh(name, given)
     with fresh_cache():
         row, call = _first_calls(name, case, mode, diode, given.dry)
-        if not given.dry:
-            torch.cuda.reset_peak_memory_stats()
-            call()
-            row["peak_mb"] = round(torch.cuda.max_memory_allocated() / 2**20, 1)
+        row |= _peak(call, given.dry)
         taken, waited = _rounds([call], CALLS[mode], ROUNDS, given.dry)
     return [row | _times(taken[0], waited[0])]
 
 
 def in_turn(name: str, given: argparse.Namespace) -> list[Row]:
-    """One model, both ways, with one cache between them, called in turn."""
+    """One model in every mode that takes turns, plain and with torch-diode."""
     case = _afresh(name, given)
-    mode = "reduce-overhead"
-    with shared_cache(given.shared / name.replace("/", "-")):
-        ways = [_first_calls(name, case, mode, diode, given.dry) for diode in (True, False)]
-        taken, waited = _rounds([call for _, call in ways], CALLS[mode], TURNS, given.dry)
-    ratios = [own / plain for own, plain in zip(*taken, strict=True)]
-    low, middle, high = statistics.quantiles(ratios, n=4)
-    rows = [
-        row | {"mode": IN_TURN} | _times(*times)
-        for (row, _), *times in zip(ways, taken, waited, strict=True)
-    ]
-    rows[0] |= {"over plain": round(middle, 5), "of turns": round((high - low) / 2, 5)}
+    rows: list[Row] = []
+    calls: list[Callable[[], list[Tensor]]] = []
+    for mode in given.turns:
+        with shared_cache(given.shared / f"{name} {mode}".replace("/", "-"), mode):
+            for diode in (False, True):
+                row, call = _first_calls(name, case, mode, diode, given.dry)
+                rows.append(row | {IN_TURN: True})
+                calls.append(call)
+    taken, waited = _rounds(calls, CALLS["reduce-overhead"], TURNS, given.dry)
+    plain = {row["mode"]: times for row, times in zip(rows, taken, strict=True) if not row["diode"]}
+    for row, own, late in zip(rows, taken, waited, strict=True):
+        row |= _times(own, late)
+        if row["diode"]:
+            row["over"] = {mode: _ratio(own, times) for mode, times in plain.items()}
     return rows
+
+
+def _ratio(own: list[float], plain: list[float]) -> list[float]:
+    """Of turn and turn: the median, and half the spread of the middle half."""
+    low, middle, high = statistics.quantiles([a / b for a, b in zip(own, plain, strict=True)], n=4)
+    return [round(middle, 5), round((high - low) / 2, 5)]
+
+
+def _peak(call: Callable[[], Any], dry: bool) -> Row:
+    """What torch holds of the GPU's memory in a call, the pools of its CUDA graphs with it."""
+    if dry:
+        return {}
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    call()
+    return {"peak_mb": round(torch.cuda.max_memory_reserved() / 2**20, 1)}
 
 
 def _afresh(name: str, given: argparse.Namespace) -> Case:
@@ -248,25 +271,11 @@ def summary(rows: list[Row]) -> dict[str, Any]:
     """Ratios by model, and their geometric means."""
     models: dict[str, Row] = {}
     for name in MODELS:
-        found = {(r["mode"], r["diode"]): r for r in rows if r["model"] == name and "gpu_ms" in r}
-        pair = [found.get(("reduce-overhead", diode)) for diode in (True, False)]
-        turns = [found.get((IN_TURN, diode)) for diode in (True, False)]
-        few, tuned = (found.get(("max-autotune", diode)) for diode in (True, False))
-        if turns[0] is None or turns[1] is None:
-            continue
-        over = turns[0]["over plain"]
-        faster = _over(tuned, turns[1], "gpu_ms")
-        best = min(faster, 1.0) if faster else None
-        apart = [_over(one, other, "gpu_ms") for one, other in zip(pair, turns, strict=True)]
-        models[name] = {
-            "gpu over the better": over / best if best else None,
-            "gpu over reduce-overhead": over,
-            "noise": max([turns[0]["of turns"], *(abs(math.log(x)) for x in apart if x)]),
-            "gpu over max-autotune": over / faster if faster else None,
-            "compile over reduce-overhead": _over(*pair, "compile_s"),
-            "max-autotune compile over": _over(tuned, pair[0], "compile_s"),
-            "max-autotune: gpu over plain": _over(few, tuned, "gpu_ms"),
-        }
+        own = [row for row in rows if row["model"] == name and "gpu_ms" in row]
+        cold = {(row["mode"], row["diode"]): row for row in own if IN_TURN not in row}
+        turns = {(row["mode"], row["diode"]): row for row in own if IN_TURN in row}
+        if ("reduce-overhead", True) in turns:
+            models[name] = _ratios(cold, turns)
     columns = next(iter(models.values()), {})
     means = {
         column: geomean([m[column] for m in models.values() if m[column] is not None])
@@ -274,6 +283,26 @@ def summary(rows: list[Row]) -> dict[str, Any]:
         if column != "noise"
     }
     return {"models": models, "geomean": means}
+
+
+def _ratios(cold: dict[Any, Row], turns: dict[Any, Row]) -> Row:
+    """Of one model. Both plain modes must be known to say which of them is the better."""
+    pair = [cold.get(("reduce-overhead", diode)) for diode in (True, False)]
+    both = [turns["reduce-overhead", diode] for diode in (True, False)]
+    tuned = turns.get(("max-autotune", False))
+    over: dict[str, list[float]] = both[0]["over"]
+    few = turns["max-autotune", True]["over"] if tuned else {}
+    apart = [_over(one, other, "gpu_ms") for one, other in zip(pair, both, strict=True)]
+    return {
+        "gpu over the better": max(each[0] for each in over.values()) if tuned else None,
+        "gpu over reduce-overhead": over["reduce-overhead"][0],
+        "noise": max([over["reduce-overhead"][1], *(abs(math.log(x)) for x in apart if x)]),
+        "gpu over max-autotune": over["max-autotune"][0] if tuned else None,
+        "compile over reduce-overhead": _over(*pair, "compile_s"),
+        "max-autotune compile over": _over(tuned, pair[0], "compile_s"),
+        "max-autotune: gpu over the better": max(each[0] for each in few.values()) if few else None,
+        "max-autotune: gpu over plain": few["max-autotune"][0] if few else None,
+    }
 
 
 def _over(one: Row | None, other: Row | None, column: str) -> float | None:
@@ -286,7 +315,8 @@ def show(rows: list[Row]) -> None:
     table: list[list[Any]] = [["model", "mode", "torch-diode", *columns]]
     for row in rows:
         cells = [row.get(column) for column in columns]
-        table.append([row["model"], row["mode"], "yes" if row["diode"] else "no", *cells])
+        mode = f"{row['mode']}, {IN_TURN}" if IN_TURN in row else row["mode"]
+        table.append([row["model"], mode, "yes" if row["diode"] else "no", *cells])
     print(as_table(table))
     found = summary(rows)
     if found["models"]:
@@ -313,24 +343,42 @@ def main() -> int:
     if not given.dry and not torch.cuda.is_available():
         print("skipped: needs a GPU")
         return 0
+    given.turns = [mode for mode in TAKES_TURNS if mode in given.modes]
     deadline = time.monotonic() - seconds_alive() + 60 * given.minutes
     head = {**made_with(given.hardware, given.seed), "dry": given.dry}
     rows = _before(given.output, head)
-    done = {(row["model"], row["mode"], row["diode"]) for row in rows}
     names = [n for n in MODELS if not given.models or n.startswith(tuple(given.models))]
     if not given.dry:
         warm_up()
     with tempfile.TemporaryDirectory() as folder:
         given.shared = Path(folder)
         for name, mode, diode in in_order(names[: given.problems]):
-            if mode not in (*given.modes, IN_TURN) or (name, mode, diode) in done:
+            if not _wanted(name, mode, diode, rows, given):
                 continue
-            if not given.dry and time.monotonic() + EXPECTED_S[mode] > deadline:
+            if not given.dry and time.monotonic() + _expected_s(mode, given) > deadline:
                 continue
-            rows += _guarded(name, mode, diode, given)
+            found = _guarded(name, mode, diode, given)
+            if mode == IN_TURN:
+                rows = [row for row in rows if row["model"] != name or IN_TURN not in row]
+            rows += found
             save(given.output, {**head, "summary": summary(rows), "rows": rows})
     show(rows)
     return 0
+
+
+def _wanted(name: str, mode: str, diode: bool, rows: list[Row], given: argparse.Namespace) -> bool:
+    """Asked for, and not there yet."""
+    own = [row for row in rows if row["model"] == name]
+    if mode == IN_TURN:
+        return not {row["mode"] for row in own if IN_TURN in row}.issuperset(given.turns)
+    there = {(row["mode"], row["diode"]) for row in own if IN_TURN not in row}
+    return mode in given.modes and (mode, diode) not in there
+
+
+def _expected_s(mode: str, given: argparse.Namespace) -> float:
+    if mode != IN_TURN:
+        return EXPECTED_S[mode]
+    return 2 * sum(EXPECTED_S[mode] for mode in given.turns)
 
 
 def in_order(names: list[str]) -> Iterator[tuple[str, str, bool]]:
@@ -364,7 +412,8 @@ def _guarded(name: str, mode: str, diode: bool, given: argparse.Namespace) -> li
     found, fault = attempted(
         lambda: in_turn(name, given) if mode == IN_TURN else measured(name, mode, diode, given)
     )
-    rows = found or [{"model": name, "mode": mode, "diode": diode, "fault": fault}]
+    failed: Row = {"model": name, "mode": mode, "diode": diode, "fault": fault}
+    rows = found or [failed | {IN_TURN: True} if mode == IN_TURN else failed]
     results = " and ".join(str(row.get("gpu_ms", row.get("fault"))) for row in rows)
     spent = time.monotonic() - begun
     print(f"{name}, {mode}, diode {diode}: {results} ({spent:.0f} s)", flush=True)
