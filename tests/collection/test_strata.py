@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,8 +14,10 @@ from torch_diode.collection.strata import (
     training_strata,
     validation_strata,
 )
+from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types.problem import MMShape
 
+REAL = Path(__file__).parents[2] / "diode_datasets/shapes/real_models.json"
 STRATA = [*training_strata(), *(stratum for stratum, _ in validation_strata())]
 
 
@@ -45,19 +49,48 @@ def test_drawn_problems_are_of_the_stratum(stratum: Stratum) -> None:
             assert k_splits(problem) or problem.K < 256
         if stratum.short:
             assert problem.K <= 256
+        if stratum.wide:
+            assert 2**15 <= problem.N < 2**18 + 8
+            assert problem.M <= 512
+        if stratum.column:
+            assert problem.N == 1
         if stratum.many:
             assert problem.B >= 64
             assert max(problem.M, problem.N, problem.K) < 512
 
 
-def test_ragged_is_the_number_of_tokens() -> None:
-    scores = Stratum("bmm", "bfloat16", "nt", many=True, ragged=True)
-    values = Stratum("bmm", "bfloat16", "nn", many=True, ragged=True)
+def test_units_divide_and_nothing_higher_does() -> None:
+    scores = Stratum("bmm", "bfloat16", "nt", many=True, n_unit=1)
+    values = Stratum("bmm", "float16", "nn", k_unit=4)
+    words = Stratum("mm", "bfloat16", "nt", n_unit=2)
     assert all(p.N % 2 == 1 and p.K % 8 == 0 for p in scores.problems(20, seed=1))
-    assert all(p.K % 2 == 1 and p.N % 8 == 0 for p in values.problems(20, seed=1))
+    assert all(p.K % 8 == 4 and p.N % 8 == 0 for p in values.problems(20, seed=1))
+    assert all(p.N % 4 == 2 and p.K % 8 == 0 for p in words.problems(20, seed=1))
     assert scores.has(MMShape("bmm", 49, 49, 32, 1536, "bfloat16", transpose_b=True))
     assert not scores.has(MMShape("bmm", 48, 48, 32, 1536, "bfloat16", transpose_b=True))
-    assert values.has(MMShape("bmm", 49, 32, 49, 1536, "bfloat16"))
+    assert values.has(MMShape("bmm", 1500, 64, 1500, 80, "float16"))
+    assert not values.has(MMShape("bmm", 1500, 64, 1504, 80, "float16"))
+    assert not values.has(MMShape("bmm", 1500, 60, 1500, 80, "float16"))
+    assert words.has(MMShape("mm", 64, 30522, 768, dtype="bfloat16", transpose_b=True))
+    assert not words.has(MMShape("mm", 64, 50257, 768, dtype="bfloat16", transpose_b=True))
+
+
+def test_every_way_a_row_of_a_real_model_divides_is_trained_on() -> None:
+    """No kind of kernel that a real model needs may be one that no training problem has."""
+    real = read_shapes(REAL).problems
+    ours = [p for s in training_strata() for p in s.problems(6, seed=1, log_normal=0.0)]
+    missing = {_rows(p) for p in real} - {_rows(p) for p in ours}
+    few = [p for p in real if _rows(p) in missing]
+    assert len(few) <= 0.015 * len(real), few
+
+
+def _rows(problem: MMShape) -> tuple[str, str, bool, int, int]:
+    """The precision's width, the layout, and how the rows a kernel loads and stores divide, up to
+    16 bytes."""
+    most = 4 if problem.dtype == "float32" else 8
+    units = [math.gcd(size, most) for size in (problem.N, problem.K)]
+    dtype = "float32" if most == 4 else "half"
+    return (dtype, problem.layout, problem.tf32, units[0], units[1])
 
 
 def test_what_is_held_out_is_not_drawn() -> None:

@@ -32,9 +32,11 @@ class Stratum:
 
     `most_m` keeps to few rows, as in decoding; `deep` to a K so long that splitting it comes into
     question; `short` to a K that may fit a block, as in attention; `many` to batches of hundreds
-    and thousands of small products; `ragged` leaves the number of tokens in those odd, which is N
-    where K is the width of a head, and K where N is; `even` keeps to a K that every block divides;
-    `multiples` are those N and K are rounded to otherwise, one of them for each problem.
+    and thousands of small products; `wide` to an N as large as a vocabulary, and M to the tokens
+    that are decoded at a time; `column` to an N of one; `even` keeps to a K that every block divides; `n_unit` and
+    `k_unit` are the powers of two that divide N and K and no higher one does, such as 1 of a
+    vocabulary of 50257, 2 of 30522 and 4 of 1500 tokens; `multiples` are those N and K are rounded
+    to otherwise, one of them for each problem.
     """
 
     op: str
@@ -47,8 +49,11 @@ class Stratum:
     deep: bool = False
     short: bool = False
     many: bool = False
-    ragged: bool = False
+    wide: bool = False
+    column: bool = False
     even: bool = False
+    n_unit: int = 0
+    k_unit: int = 0
     multiples: tuple[int, ...] = (64, 64, 32, 16, 8)
 
     @property
@@ -60,10 +65,13 @@ class Stratum:
     def name(self) -> str:
         """Short, for progress lines."""
         extra = (self.bias and f" {self.bias}") + (f" M<={self.most_m}" if self.most_m else "")
-        told = ("deep", "short", "many", "ragged")
+        told = ("deep", "short", "many", "wide", "column")
         extra += "".join(f" {name}" for name in told if getattr(self, name))
-        aligned = "aligned" if self.aligned else "odd"
-        return f"{self.op} {self.precision} {self.layout} {aligned}{extra}"
+        units = ("N", self.n_unit), ("K", self.k_unit)
+        extra += "".join(f" {size} of {unit}" for size, unit in units if unit)
+        if not (self.n_unit or self.k_unit):
+            extra = (" aligned" if self.aligned else " odd") + extra
+        return f"{self.op} {self.precision} {self.layout}{extra}"
 
     def has(self, problem: MMShape) -> bool:
         """Whether a problem from elsewhere is of this kind, within what can be timed quickly."""
@@ -71,13 +79,13 @@ class Stratum:
         same = kind == (self.op, self.dtype, self.layout, self.tf32)
         same &= problem.bias == (self.bias or self._empty().bias)
         sizes = (problem.M, problem.N, problem.K)
-        if self.ragged:
-            tokens, width = sizes[1:] if self.layout == "nt" else sizes[:0:-1]
-            aligned = tokens % 2 == 1 and width % min(self.multiples) == 0
-        elif self.aligned:
-            rows = all(size % 8 == 0 for size in sizes[self.layout[0] == "n" :])
-            aligned = rows and problem.K % min(self.multiples) == 0
+        if self.aligned:
+            units = (0, 1 if self.column else self.n_unit, self.k_unit)
+            wanted = list(zip(sizes, units, strict=True))[self.layout[0] == "n" :]
+            aligned = all(_low_bit(size) == unit if unit else size % 8 == 0 for size, unit in wanted)
+            aligned &= self.k_unit > 0 or problem.K % min(self.multiples) == 0
             aligned &= not self.even or _even(problem.K) == problem.K
+            aligned &= not self.column or problem.N == 1
         else:
             aligned = all(size % 2 for size in sizes)
         return same and aligned and self._quick(problem)
@@ -119,6 +127,8 @@ class Stratum:
         if self.many:
             batch = round(2 ** source.uniform(6, 14))
             m, n, k = (round(2 ** source.uniform(1, 8.5)) for _ in range(3))
+        if self.wide:
+            m, n = round(2 ** source.uniform(0, 9)), round(2 ** source.uniform(15, 18))
         if self.aligned:
             step = source.choice(self.multiples)
             n, k = max(n // step, 1) * step, max(k // step, 1) * step
@@ -129,10 +139,20 @@ class Stratum:
                 k = max(k, DECOMPOSE_K_THRESHOLD * max(m, n))
         else:
             m, n, k = m | 1, n | 1, k | 1
-        if self.ragged:
-            n, k = (n | 1, k) if self.layout == "nt" else (n, k | 1)
+        n = 1 if self.column else _exactly(n, self.n_unit)
+        k = _exactly(k, self.k_unit)
         bias: dict[str, Any] = {"bias": self.bias} if self.bias else {}
         return replace(problem, B=batch, M=m, N=n, K=k, **bias)
+
+
+def _low_bit(size: int) -> int:
+    """The highest power of two that divides a size."""
+    return size & -size
+
+
+def _exactly(size: int, unit: int) -> int:
+    """The multiple of a power of two, but not of the next one, nearest to a size; 0: the size."""
+    return (size // unit | 1) * unit if unit else size
 
 
 def _even(k: int) -> int:
@@ -196,6 +216,9 @@ def training_strata() -> list[Stratum]:
         *_many_strata(),
         *_row_strata(),
         *_transposed_strata(),
+        *_mixed_strata(),
+        *_vocabulary_strata(),
+        *_thin_strata(),
     ]
 
 
@@ -230,13 +253,20 @@ def _vector_strata() -> list[Stratum]:
 
 def _many_strata() -> list[Stratum]:
     """Attention in windows and between features: small products, very many."""
-    multiples = (64, 32, 16, 8)
     return [
-        Stratum(op, dtype, layout, tf32=tf32, many=True, ragged=ragged, multiples=multiples)
-        for ragged in (True, False)
+        _attention(op, dtype, layout, tf32, unit)
+        for unit in (1, 0)
         for op, layout in (("bmm", "nt"), ("bmm", "nn"), ("baddbmm", "nt"))
         for dtype, tf32 in (*_MATRIX_UNIT, ("float32", False))
     ]
+
+
+def _attention(op: str, dtype: str, layout: str, tf32: bool, unit: int) -> Stratum:
+    """The number of tokens is N where K is the width of a head, and K where N is."""
+    tokens = {"n_unit": unit} if layout == "nt" else {"k_unit": unit}
+    return Stratum(
+        op, dtype, layout, tf32=tf32, many=True, multiples=(64, 32, 16, 8), **tokens
+    )
 
 
 def _row_strata() -> list[Stratum]:
@@ -263,6 +293,63 @@ def _transposed_strata() -> list[Stratum]:
             )
             for dtype, tf32 in _MATRIX_UNIT
         ),
+    ]
+
+
+def _mixed_strata() -> list[Stratum]:
+    """Rows that loads of 16 bytes do not fit, but smaller ones do, or one operand's do and the
+    other's do not: vocabularies, numbers of tokens, of pixels, of features."""
+    kinds = "mm nt", "bmm nn", "addmm nt", "bmm nt", "mm nn", "baddbmm nt", "addmm nn", "mm tn"
+    # Of N and K. The two halves need the same kernels and differ little: each has a half of them.
+    units = {
+        ("bfloat16", False): ((1, 0), (4, 0), (0, 2), (0, 4), (4, 4)),
+        ("float16", False): ((2, 0), (4, 0), (0, 1), (0, 4), (2, 2)),
+        ("float32", True): ((1, 0), (2, 0), (0, 1), (0, 2), (2, 2)),
+        ("float32", False): ((1, 0), (0, 1), (2, 2)),
+    }
+    return [
+        *(
+            Stratum(op, dtype, layout, tf32=tf32, n_unit=n, k_unit=k, multiples=(64, 32, 16, 8))
+            for op, layout in map(str.split, kinds)
+            for (dtype, tf32), pairs in units.items()
+            for n, k in pairs
+        ),
+        *(
+            _attention(op, dtype, layout, tf32, unit)
+            for op, layout in (("bmm", "nt"), ("bmm", "nn"), ("baddbmm", "nt"))
+            for dtype, tf32 in (*_MATRIX_UNIT, ("float32", False))
+            for unit in ((4,) if dtype != "float32" else (2,))
+        ),
+    ]
+
+
+def _vocabulary_strata() -> list[Stratum]:
+    """The last product of a language model, over all its words."""
+    units = {
+        ("bfloat16", False): (0, 1, 2),
+        ("float16", False): (0, 1, 2),
+        ("float32", True): (0, 1),
+        ("float32", False): (0, 1),
+    }
+    return [
+        Stratum(op, dtype, "nt", tf32=tf32, wide=True, n_unit=unit, multiples=(128, 64, 32))
+        for op in ("mm", "addmm")
+        for (dtype, tf32), each in units.items()
+        for unit in each
+    ]
+
+
+def _thin_strata() -> list[Stratum]:
+    """A single column of results; and few rows times weights that are stored by rows."""
+    precisions = (*_MATRIX_UNIT, ("float32", False))
+    return [
+        *(Stratum("addmm", dtype, "nn", tf32=tf32, column=True) for dtype, tf32 in precisions),
+        *(
+            Stratum(op, dtype, "nn", tf32=tf32, most_m=64)
+            for op in ("addmm", "mm")
+            for dtype, tf32 in precisions
+        ),
+        Stratum("addmm", "float32", "nn"),
     ]
 
 
