@@ -55,13 +55,13 @@ def table(selection: dict[str, Any], models: dict[str, Any] | None) -> str:
     for method, over, text in asked:
         lines.append(f"| {text} | {_both(found, method, over)} |")
     seconds, tried = found["compile seconds"], found["kernels benchmarked"]
-    shown = [_number(seconds[f"{m}, median"], 2) for m in (PLAIN, DIODE, TUNED, DEFAULT)]
+    shown = [_number(seconds[f"{m}, mean"], 2) for m in (PLAIN, DIODE, TUNED, DEFAULT)]
     lines += [
         "",
         "| to compile one matmul, caches empty | plain | torch-diode "
         "| torch-diode, `max-autotune` | `max-autotune` |",
         "| --- | --- | --- | --- | --- |",
-        f"| seconds, median of {seconds['problems']} | {' | '.join(shown)} |",
+        f"| seconds, mean | {' | '.join(shown)} |",
         f"| over plain, geometric mean | {_over_plain(seconds)} |",
         f"| kernels benchmarked, mean | 0 | 0 | {tried[TUNED]:.1f} | {tried[DEFAULT]:.1f} |",
     ]
@@ -81,15 +81,16 @@ def _both(found: dict[str, Any], method: str, over: str) -> str:
 def _over_plain(seconds: dict[str, Any]) -> str:
     """By what; a kernel has to be compiled where one is chosen."""
     over, compiled = f"{DIODE} over {PLAIN}", seconds["a template compiled"]
-    own = (
-        f"{_number(seconds[over], 2)}: "
-        f"{_number(seconds[f'{over}, ATen kept'], 2)} where ATen stays "
-        f"({seconds['problems'] - compiled}), "
-        f"{_number(seconds[f'{over}, a template compiled'], 2)} where a kernel is compiled "
-        f"({compiled})"
+    parts = (
+        ("ATen kept", "ATen stays", seconds["problems"] - compiled, seconds["share of ATen"]),
+        ("a template compiled", "a kernel is compiled", compiled, 1 - seconds["share of ATen"]),
+    )
+    told = (
+        f"{_number(seconds[f'{over}, {name}'], 2)} where {text} ({share:.0%}; {count} timed)"
+        for name, text, count, share in parts
     )
     tuned = (_number(seconds[f"{method} over {PLAIN}"], 1) for method in (TUNED, DEFAULT))
-    return f"1 | {own} | {' | '.join(tuned)}"
+    return f"1 | {_number(seconds[over], 2)}: {', '.join(told)} | {' | '.join(tuned)}"
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -98,20 +99,18 @@ def _number(value: float | None, digits: int) -> str:
 
 def _of_models(models: dict[str, Any]) -> Iterator[str]:
     found, means = models["summary"]["models"], models["summary"]["geomean"]
-    columns = [
-        (f"{what} over {other}", f"{told} `{other}`")
-        for what, other, told in (
-            ("gpu", "reduce-overhead", "GPU time over"),
-            ("gpu", "max-autotune", "over"),
-            ("compile", "reduce-overhead", "compile time over"),
-        )
-        if means.get(f"{what} over {other}") is not None
-    ]
-    titles = ["whole models, torch-diode with `reduce-overhead`", *(told for _, told in columns)]
+    asked = (
+        ("gpu over reduce-overhead", "GPU time over `reduce-overhead`", 3),
+        ("gpu over max-autotune", "over `max-autotune`", 3),
+        ("compile over reduce-overhead", "compile time over `reduce-overhead`", 2),
+        ("max-autotune compile over", "`max-autotune`'s over torch-diode's", 1),
+    )
+    columns = [each for each in asked if means.get(each[0]) is not None]
+    titles = ["whole models, torch-diode with `reduce-overhead`", *(told for _, told, _ in columns)]
     yield f"| {' | '.join(titles)} |"
     yield f"| {' | '.join('---' for _ in titles)} |"
     for name, row in {**found, "geometric mean": means}.items():
-        cells = [_number(row[column], 3) for column, _ in columns]
+        cells = [_number(row[column], digits) for column, _, digits in columns]
         if "noise" in row:
             cells[0] += f" ± {row['noise']:.3f}"
         yield f"| {name} | {' | '.join(cells)} |"
@@ -130,7 +129,7 @@ def plot(selection: dict[str, Any], path: Path) -> None:
     for method, label in LABELS.items():
         values = sorted(ratio for ratio, _, _ in ratios(common, method, "best"))
         shares = [100 * (i + 1) / len(values) for i in range(len(values))]
-        seconds = selection["summary"]["compile seconds"][f"{_COMPILED[method]}, median"]
+        seconds = selection["summary"]["compile seconds"][f"{_COMPILED[method]}, mean"]
         axes.step(
             shares,
             values,
@@ -148,7 +147,7 @@ def plot(selection: dict[str, Any], path: Path) -> None:
     axes.grid(visible=True, color="#e5e7eb", lw=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(title="and median time to compile", frameon=False, loc="upper left")
+    axes.legend(title="and mean time to compile", frameon=False, loc="upper left")
     with (
         replacing(path) as file,
         rc_context({"svg.hashsalt": "torch-diode", "svg.fonttype": "none"}),

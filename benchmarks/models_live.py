@@ -206,7 +206,7 @@ def _first_calls(
         first = call()
         if not dry:
             torch.cuda.synchronize()
-        row["compile_s"] = round(time.perf_counter() - begun, 3)
+        row["compile_s"] = round(time.perf_counter() - begun, 5)
         row["difference"] = difference(kept(first), expected)
         del first
         for _ in range(3):  # the graph is recorded, then replayed

@@ -9,13 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from torch_diode.collection.shape_sources import LogNormal, LogUniform
-from torch_diode.collection.strata import (
-    MOST_FLOPS,
-    Sizes,
-    Stratum,
-    sizes_of,
-    validation_strata,
-)
+from torch_diode.collection.strata import validation_strata
+from torch_diode.collection.stratum import MOST_FLOPS, Sizes, Stratum, sizes_of
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types.problem import BATCHED, MMShape
 

@@ -11,7 +11,7 @@ from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.campaign import Group, Task
 from torch_diode.collection.kernels import KernelLibrary
 from torch_diode.collection.plan import kind_name, kind_of
-from torch_diode.collection.strata import Sizes, Stratum
+from torch_diode.collection.stratum import Sizes, Stratum
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.integration.template_source import template_source
 from torch_diode.model.registry import load_registered

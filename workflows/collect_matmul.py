@@ -51,7 +51,8 @@ from torch_diode.collection.kernels import KernelLibrary
 from torch_diode.collection.plan import kind_name, kind_of
 from torch_diode.collection.started import seconds_alive
 from torch_diode.collection.store import TimingStore
-from torch_diode.collection.strata import Stratum, training_strata
+from torch_diode.collection.strata import training_strata
+from torch_diode.collection.stratum import Stratum
 from torch_diode.collection.timer import Timer
 from torch_diode.collection.vendor_sweep import VendorSweep
 from torch_diode.files.datasets import read_dataset

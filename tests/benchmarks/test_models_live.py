@@ -25,6 +25,27 @@ def test_every_model_runs_and_agrees_with_eager(tmp_path: Path) -> None:
     assert "geomean" in printed
 
 
+def test_the_better_of_two_modes_is_what_counts(tmp_path: Path) -> None:
+    output = tmp_path / "models.json"
+    options = ("--models", "dit", "recommender", "--modes", "reduce-overhead", "max-autotune")
+    data, _ = rehearse("models_live.py", output, *options)
+    turns = [row for row in data["rows"] if "in turn" in row]
+    assert len(turns) == 2 * 2 * 2
+    assert {row["mode"] for row in turns} == {"reduce-overhead", "max-autotune"}
+    for name, ratios in data["summary"]["models"].items():
+        (own,) = (
+            row["over"]
+            for row in turns
+            if row["model"] == name and row["diode"] and row["mode"] == "reduce-overhead"
+        )
+        assert ratios["gpu over reduce-overhead"] == own["reduce-overhead"][0]
+        assert ratios["gpu over max-autotune"] == own["max-autotune"][0]
+        assert ratios["gpu over the better"] == max(own[mode][0] for mode in own)
+    before = len(data["rows"])
+    again, _ = rehearse("models_live.py", output, *options)
+    assert len(again["rows"]) == before, "what is there is not measured again"
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(ROOT / "benchmarks")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.benchmarks.rehearsal import rehearse
+from tests.benchmarks.rehearsal import ROOT, rehearse
 from torch_diode.types.problem import MMShape
 
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
@@ -42,6 +44,29 @@ def test_every_part_is_rehearsed_and_gone_on_with(tmp_path: Path) -> None:
         assert row["max-autotune"]["pick"] in row["times"]
     assert again["summary"]["all"]["max-autotune over best"]["geomean"] >= 1.0
     assert again["summary"]["kernels benchmarked"]["diode max-autotune"] == 3.0
+
+
+def test_compile_seconds_are_weighted_to_all_problems(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    selection = importlib.import_module("_selection")
+
+    def row(chosen: str, seconds: float | None = None) -> dict[str, Any]:
+        posed = {"set": "log-normal", "diode": chosen}
+        if seconds is None:
+            return posed
+        diode = {"compile_s": seconds, "configs": [] if chosen == "aten" else ["a config"]}
+        return {**posed, "cold": {"plain": {"compile_s": 1.0, "configs": []}, "diode": diode}}
+
+    rows = [row("aten", 1.0), row("aten", 1.0), row("triton::mm", 4.0), row("triton::mm")]
+    found = selection.summary(rows)["compile seconds"]
+    assert found["share of ATen"] == 0.5
+    assert found["diode over plain"] == pytest.approx(2.0)
+    assert found["diode, mean"] == pytest.approx(2.5)
+    assert found["diode over plain, a template compiled"] == pytest.approx(4.0)
+    found = selection.summary(rows[:2])["compile seconds"]
+    assert found["diode over plain"] == pytest.approx(1.0)
+    assert math.isnan(found["diode over plain, a template compiled"])
+    assert selection.summary(rows[3:])["compile seconds"] == {"problems": 0}
 
 
 def test_compiling_alone_needs_nothing_timed(tmp_path: Path) -> None:

@@ -1,78 +1,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from torch_diode.candidates.offers import DECOMPOSE_K_THRESHOLD, k_splits
-from torch_diode.collection.strata import (
-    MOST_FLOPS,
-    Stratum,
-    sizes_of,
-    training_strata,
-    validation_strata,
-)
+from torch_diode.collection.strata import training_strata, validation_strata
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types.problem import MMShape
 
 REAL = Path(__file__).parents[2] / "diode_datasets/shapes/real_models.json"
-STRATA = [*training_strata(), *(stratum for stratum, _ in validation_strata())]
 
 
 def test_names_tell_strata_apart() -> None:
     strata = training_strata()
     assert len({s.name for s in strata}) == len(strata)
-
-
-@pytest.mark.parametrize("stratum", STRATA, ids=lambda s: s.name)
-def test_drawn_problems_are_of_the_stratum(stratum: Stratum) -> None:
-    drawn = stratum.problems(12, seed=5)
-    assert len(set(drawn)) == 12
-    assert drawn == stratum.problems(12, seed=5)
-    assert drawn != stratum.problems(12, seed=6)
-    for problem in drawn:
-        assert (problem.op, problem.dtype, problem.layout) == (
-            stratum.op,
-            stratum.dtype,
-            stratum.layout,
-        )
-        assert problem.flops <= MOST_FLOPS[stratum.precision]
-        if not stratum.most_m and not stratum.deep and min(stratum.multiples) == 8:
-            assert stratum.has(problem)
-        if stratum.most_m:
-            assert stratum.most_m >= problem.M
-        if stratum.deep:
-            assert DECOMPOSE_K_THRESHOLD * max(problem.M, problem.N) <= problem.K
-        if stratum.deep and stratum.op == "mm":
-            assert k_splits(problem) or problem.K < 256
-        if stratum.short:
-            assert problem.K <= 256
-        if stratum.wide:
-            assert 2**15 <= problem.N < 2**18 + 8
-            assert problem.M <= 512
-        if stratum.column:
-            assert problem.N == 1
-        if stratum.many:
-            assert problem.B >= 64
-            assert max(problem.M, problem.N, problem.K) < 512
-
-
-def test_units_divide_and_nothing_higher_does() -> None:
-    scores = Stratum("bmm", "bfloat16", "nt", many=True, n_unit=1)
-    values = Stratum("bmm", "float16", "nn", k_unit=4)
-    words = Stratum("mm", "bfloat16", "nt", n_unit=2)
-    assert all(p.N % 2 == 1 and p.K % 8 == 0 for p in scores.problems(20, seed=1))
-    assert all(p.K % 8 == 4 and p.N % 8 == 0 for p in values.problems(20, seed=1))
-    assert all(p.N % 4 == 2 and p.K % 8 == 0 for p in words.problems(20, seed=1))
-    assert scores.has(MMShape("bmm", 49, 49, 32, 1536, "bfloat16", transpose_b=True))
-    assert not scores.has(MMShape("bmm", 48, 48, 32, 1536, "bfloat16", transpose_b=True))
-    assert values.has(MMShape("bmm", 1500, 64, 1500, 80, "float16"))
-    assert not values.has(MMShape("bmm", 1500, 64, 1504, 80, "float16"))
-    assert not values.has(MMShape("bmm", 1500, 60, 1500, 80, "float16"))
-    assert words.has(MMShape("mm", 64, 30522, 768, dtype="bfloat16", transpose_b=True))
-    assert not words.has(MMShape("mm", 64, 50257, 768, dtype="bfloat16", transpose_b=True))
 
 
 def test_every_way_a_row_of_a_real_model_divides_is_trained_on() -> None:
@@ -91,32 +31,6 @@ def _rows(problem: MMShape) -> tuple[str, str, bool, int, int]:
     units = [math.gcd(size, most) for size in (problem.N, problem.K)]
     dtype = "float32" if most == 4 else "half"
     return (dtype, problem.layout, problem.tf32, units[0], units[1])
-
-
-def test_what_is_held_out_is_not_drawn() -> None:
-    stratum = Stratum("mm", "bfloat16", "nt")
-    held = {sizes_of(p) for p in stratum.problems(30, seed=1)}
-    again = stratum.problems(30, seed=1, never=held)
-    assert not held & {sizes_of(p) for p in again}
-
-
-def test_even_means_that_no_block_leaves_a_rest() -> None:
-    for problem in Stratum("mm", "bfloat16", "nt", even=True).problems(40, seed=2):
-        assert all(problem.K % block == 0 for block in (16, 32, 64, 128, 256) if block <= problem.K)
-
-
-def test_a_problem_of_another_kind_does_not_belong() -> None:
-    stratum = Stratum("addmm", "float16", "nt")
-    problem = MMShape("addmm", 77, 320, 640, dtype="float16", transpose_b=True)
-    assert stratum.has(problem)
-    for other in (
-        replace(problem, bias="matrix"),
-        replace(problem, transpose_b=False),
-        replace(problem, K=641),
-        replace(problem, M=100_000, N=80_000),
-        MMShape("addmm", 77, 320, 640, dtype="bfloat16", transpose_b=True),
-    ):
-        assert not stratum.has(other)
 
 
 def test_validation_has_every_op_and_precision() -> None:

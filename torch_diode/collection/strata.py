@@ -1,163 +1,13 @@
-"""Problems in strata: kinds that share kernels, each with sizes drawn to cover it."""
+"""The kinds of problem that data sets are made of."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Container
-from dataclasses import dataclass, replace
 from typing import Any
 
-from torch_diode.candidates.offers import DECOMPOSE_K_THRESHOLD
-from torch_diode.collection.shape_sources import LogNormal, LogUniform, ShapeSource
-from torch_diode.types.problem import MMShape
-
-MOST_FLOPS = {"bfloat16": 2e11, "float16": 2e11, "tf32": 5e10, "float32": 6e9}
-"""Above this a problem takes so long that others would be worth more."""
-MOST_BYTES = 1 << 30
+from torch_diode.collection.stratum import Stratum
 
 _MATRIX_UNIT = (("bfloat16", False), ("float16", False), ("float32", True))
 """Dtypes that matrix units multiply, and whether in TF32."""
-
-Sizes = tuple[str, int, int, int, int]
-
-
-def sizes_of(problem: MMShape) -> Sizes:
-    """What training and validation never share: op, B, M, N and K."""
-    return (problem.op, problem.B, problem.M, problem.N, problem.K)
-
-
-@dataclass(frozen=True)
-class Stratum:
-    """Problems of one kind: op, dtype, layout, bias, and how their sizes divide.
-
-    `most_m` keeps to few rows, as in decoding; `deep` to a K so long that splitting it comes into
-    question; `short` to a K that may fit a block, as in attention; `many` to batches of hundreds
-    and thousands of small products; `wide` to an N as large as a vocabulary, and M to the tokens
-    that are decoded at a time; `column` to an N of one; `even` keeps to a K that every block divides; `n_unit` and
-    `k_unit` are the powers of two that divide N and K and no higher one does, such as 1 of a
-    vocabulary of 50257, 2 of 30522 and 4 of 1500 tokens; `multiples` are those N and K are rounded
-    to otherwise, one of them for each problem.
-    """
-
-    op: str
-    dtype: str
-    layout: str
-    aligned: bool = True
-    bias: str = ""
-    tf32: bool = False
-    most_m: int = 0
-    deep: bool = False
-    short: bool = False
-    many: bool = False
-    wide: bool = False
-    column: bool = False
-    even: bool = False
-    n_unit: int = 0
-    k_unit: int = 0
-    multiples: tuple[int, ...] = (64, 64, 32, 16, 8)
-
-    @property
-    def precision(self) -> str:
-        """The dtype, or `tf32`."""
-        return "tf32" if self.tf32 else self.dtype
-
-    @property
-    def name(self) -> str:
-        """Short, for progress lines."""
-        extra = (self.bias and f" {self.bias}") + (f" M<={self.most_m}" if self.most_m else "")
-        told = ("deep", "short", "many", "wide", "column")
-        extra += "".join(f" {name}" for name in told if getattr(self, name))
-        units = ("N", self.n_unit), ("K", self.k_unit)
-        extra += "".join(f" {size} of {unit}" for size, unit in units if unit)
-        if not (self.n_unit or self.k_unit):
-            extra = (" aligned" if self.aligned else " odd") + extra
-        return f"{self.op} {self.precision} {self.layout}{extra}"
-
-    def has(self, problem: MMShape) -> bool:
-        """Whether a problem from elsewhere is of this kind, within what can be timed quickly."""
-        kind = (problem.op, problem.dtype, problem.layout, problem.tf32)
-        same = kind == (self.op, self.dtype, self.layout, self.tf32)
-        same &= problem.bias == (self.bias or self._empty().bias)
-        sizes = (problem.M, problem.N, problem.K)
-        if self.aligned:
-            units = (0, 1 if self.column else self.n_unit, self.k_unit)
-            wanted = list(zip(sizes, units, strict=True))[self.layout[0] == "n" :]
-            aligned = all(_low_bit(size) == unit if unit else size % 8 == 0 for size, unit in wanted)
-            aligned &= self.k_unit > 0 or problem.K % min(self.multiples) == 0
-            aligned &= not self.even or _even(problem.K) == problem.K
-            aligned &= not self.column or problem.N == 1
-        else:
-            aligned = all(size % 2 for size in sizes)
-        return same and aligned and self._quick(problem)
-
-    def problems(
-        self, count: int, seed: int, never: Container[Sizes] = (), log_normal: float = 0.5
-    ) -> list[MMShape]:
-        """Distinct problems of this kind, none with sizes in `never`: a share of them by the law
-        of real workloads, the others evenly over the orders of magnitude."""
-        source = random.Random(f"{self.name} {seed}")
-        found: dict[MMShape, None] = {}
-        while len(found) < count:
-            law = LogNormal() if source.random() < log_normal else LogUniform(16, 8192)
-            drawn = ShapeSource(
-                law, (self.op,), (self.dtype,), (self.layout,), low=2, high=32768, tf32=self.tf32
-            )
-            problem = next(iter(drawn.draw(1, source.getrandbits(48))))
-            problem = self._fitted(problem, source)
-            if self._quick(problem) and sizes_of(problem) not in never:
-                found[problem] = None
-        return list(found)
-
-    def _quick(self, problem: MMShape) -> bool:
-        return problem.flops <= MOST_FLOPS[self.precision] and problem.bytes_moved <= MOST_BYTES
-
-    def _empty(self) -> MMShape:
-        return MMShape(self.op, 1, 1, 1, dtype=self.dtype)
-
-    def _fitted(self, problem: MMShape, source: random.Random) -> MMShape:
-        m, n, k = problem.M, problem.N, problem.K
-        if self.most_m:
-            m = source.randint(1, self.most_m)
-        if self.deep:
-            m, n = (round(2 ** source.uniform(0, 9)) for _ in range(2))
-            k = DECOMPOSE_K_THRESHOLD * max(m, n) * source.randint(1, 16)
-        if self.short:
-            k = source.choice((32, 64, 64, 128, 128, 256, round(2 ** source.uniform(3, 8))))
-        batch = problem.B
-        if self.many:
-            batch = round(2 ** source.uniform(6, 14))
-            m, n, k = (round(2 ** source.uniform(1, 8.5)) for _ in range(3))
-        if self.wide:
-            m, n = round(2 ** source.uniform(0, 9)), round(2 ** source.uniform(15, 18))
-        if self.aligned:
-            step = source.choice(self.multiples)
-            n, k = max(n // step, 1) * step, max(k // step, 1) * step
-            m = max(m // step, 1) * step if self.layout[0] == "t" else m
-            if self.even:
-                k = _even(k)
-            if self.deep:
-                k = max(k, DECOMPOSE_K_THRESHOLD * max(m, n))
-        else:
-            m, n, k = m | 1, n | 1, k | 1
-        n = 1 if self.column else _exactly(n, self.n_unit)
-        k = _exactly(k, self.k_unit)
-        bias: dict[str, Any] = {"bias": self.bias} if self.bias else {}
-        return replace(problem, B=batch, M=m, N=n, K=k, **bias)
-
-
-def _low_bit(size: int) -> int:
-    """The highest power of two that divides a size."""
-    return size & -size
-
-
-def _exactly(size: int, unit: int) -> int:
-    """The multiple of a power of two, but not of the next one, nearest to a size; 0: the size."""
-    return (size // unit | 1) * unit if unit else size
-
-
-def _even(k: int) -> int:
-    """The next K below that no block leaves a rest of: a multiple of 256 or a power of two."""
-    return k // 256 * 256 if k >= 256 else 1 << (k.bit_length() - 1)
 
 
 def training_strata() -> list[Stratum]:
@@ -264,9 +114,7 @@ def _many_strata() -> list[Stratum]:
 def _attention(op: str, dtype: str, layout: str, tf32: bool, unit: int) -> Stratum:
     """The number of tokens is N where K is the width of a head, and K where N is."""
     tokens = {"n_unit": unit} if layout == "nt" else {"k_unit": unit}
-    return Stratum(
-        op, dtype, layout, tf32=tf32, many=True, multiples=(64, 32, 16, 8), **tokens
-    )
+    return Stratum(op, dtype, layout, tf32=tf32, many=True, multiples=(64, 32, 16, 8), **tokens)
 
 
 def _row_strata() -> list[Stratum]:
