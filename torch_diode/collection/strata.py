@@ -113,8 +113,9 @@ def _many_strata() -> list[Stratum]:
 
 def _attention(op: str, dtype: str, layout: str, tf32: bool, unit: int) -> Stratum:
     """The number of tokens is N where K is the width of a head, and K where N is."""
-    tokens = {"n_unit": unit} if layout == "nt" else {"k_unit": unit}
-    return Stratum(op, dtype, layout, tf32=tf32, many=True, multiples=(64, 32, 16, 8), **tokens)
+    n, k = (unit, 0) if layout == "nt" else (0, unit)
+    multiples = (64, 32, 16, 8)
+    return Stratum(op, dtype, layout, tf32=tf32, many=True, n_unit=n, k_unit=k, multiples=multiples)
 
 
 def _row_strata() -> list[Stratum]:
