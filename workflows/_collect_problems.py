@@ -10,7 +10,7 @@ import numpy as np
 
 from torch_diode.collection.shape_sources import LogNormal, LogUniform
 from torch_diode.collection.strata import validation_strata
-from torch_diode.collection.stratum import MOST_FLOPS, Sizes, Stratum, sizes_of
+from torch_diode.collection.stratum import MOST_BYTES, MOST_FLOPS, Sizes, Stratum, sizes_of
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types.problem import BATCHED, MMShape
 
@@ -53,7 +53,7 @@ def vendor_problems(count: int, seed: int) -> list[MMShape]:
     while len(found) < count:
         problem = _vendor_problem(source)
         limit = MOST_FLOPS["tf32" if problem.tf32 else problem.dtype]
-        small = problem.flops <= limit and problem.bytes_moved <= 1 << 29
+        small = problem.flops <= limit and problem.bytes_moved <= MOST_BYTES
         if small and sizes_of(problem) not in never:
             found[problem] = None
     return list(found)
@@ -61,9 +61,10 @@ def vendor_problems(count: int, seed: int) -> list[MMShape]:
 
 def _vendor_problem(source: random.Random) -> MMShape:
     op = source.choices(("mm", "addmm", "bmm", "baddbmm"), (7, 3, 4, 3))[0]
+    words = op not in BATCHED and source.random() < 0.15
     dtype, tf32 = source.choices(
         (("bfloat16", False), ("float16", False), ("float32", True), ("float32", False)),
-        (3, 2, 12, 1),  # most of what is hardest to predict
+        (6, 4, 2, 1) if words else (3, 2, 12, 1),  # most of what is hardest to predict
     )[0]
     layout = source.choices(("nt", "nn", "tn", "tt"), (8, 8, 3, 1))[0]
     law = LogNormal() if source.random() < 0.5 else LogUniform(16, 8192)
@@ -73,9 +74,13 @@ def _vendor_problem(source: random.Random) -> MMShape:
     if source.random() < 0.15:  # long and thin, where the library splits K
         m, n = (round(2 ** source.uniform(2, 10)) for _ in range(2))
         k = round(2 ** source.uniform(11, 15))
+    if words:
+        m, n = round(2 ** source.uniform(0, 9)), round(2 ** source.uniform(15, 18))
     # Real sizes are rarely arbitrary: multiples of 64 and 128, powers of two, now and then odd.
-    step = source.choices((1, 8, 16, 32, 64, 128, 256), (2, 3, 3, 3, 6, 4, 3))[0]
-    n, k = (max(round(size / step), 1) * step for size in (n, k))
+    step, other = source.choices((1, 8, 16, 32, 64, 128, 256), (2, 3, 3, 3, 6, 4, 3), k=2)
+    if source.random() < 0.7:
+        other = step
+    n, k = max(round(n / other), 1) * other, max(round(k / step), 1) * step
     if source.random() < 0.4:
         m = max(round(m / step), 1) * step
     if source.random() < 0.15:
