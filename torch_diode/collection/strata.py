@@ -189,15 +189,17 @@ def _vocabulary_strata() -> list[Stratum]:
 
 
 def _thin_strata() -> list[Stratum]:
-    """A single column of results; and few rows times weights that are stored by rows."""
+    """One row, of a single token; one column; few rows times weights that are stored by rows."""
     precisions = (*_MATRIX_UNIT, ("float32", False))
+    kinds = {1: "mm nt, addmm nt, addmm nn, bmm nt, bmm nn", 64: "addmm nn, mm nn"}
     return [
-        *(Stratum("addmm", dtype, "nn", tf32=tf32, column=True) for dtype, tf32 in precisions),
         *(
-            Stratum(op, dtype, "nn", tf32=tf32, most_m=64)
-            for op in ("addmm", "mm")
+            Stratum(op, dtype, layout, tf32=tf32, most_m=most)
+            for most, several in kinds.items()
+            for op, layout in map(str.split, several.split(", "))
             for dtype, tf32 in precisions
         ),
+        *(Stratum("addmm", dtype, "nn", tf32=tf32, column=True) for dtype, tf32 in precisions),
         Stratum("addmm", "float32", "nn"),
     ]
 
