@@ -17,10 +17,10 @@ therefore compiled a second time, plain and with torch-diode, with one cache bet
 mode, so that the kernels they have in common are tuned once, and then called in turn: a model that
 heats the chip slows down by 3% in the course of a minute. That is what GPU times are compared by,
 and compile seconds by the first time, from empty caches. Plain max-autotune takes so long that its
-first time is the one that takes turns, its kernels compiled by threads: what helper processes had
-compiled, torch 2.11 was seen to compile once more, one by one (104 s for BERT). The noise is how
-far two compiles of one kind are apart, or half the spread of the middle half of the turns' ratios
-where that is more.
+first time is the one that takes turns, its kernels compiled by threads: what helper processes have
+compiled with torch's ptxas, torch 2.11 compiles once more with Triton's, one by one (104 s for
+BERT). The noise is how far two compiles of one kind are apart, or half the spread of the middle
+half of the turns' ratios where that is more.
 """
 
 from __future__ import annotations
