@@ -19,6 +19,8 @@ from torch_diode.model.evaluation import (
     subset_regrets,
     time_error,
 )
+from torch_diode.model.problem_arrays import ProblemArrays
+from torch_diode.types.problem import MMShape
 
 GROUP = np.array([0, 0, 0, 1, 1])
 TIMES = np.array([10.0, 20.0, 15.0, 4.0, 2.0])
@@ -66,6 +68,19 @@ def test_slices_cover_every_problem_once_by_op_layout_and_size(table):
         assert (total == 1).all()
     ops = [mask for name, mask in slices.items() if name.startswith("op=") and "," not in name]
     assert (sum(mask.astype(int) for mask in ops) == 1).all()
+
+
+def test_rows_are_told_apart_by_the_loads_they_fit():
+    kinds = {
+        "rows=aligned": [("float16", 1504), ("float32", 1500)],
+        "rows=half aligned": [("float16", 1500), ("float16", 30522), ("float32", 30522)],
+        "rows=odd": [("bfloat16", 197), ("float32", 50257)],
+    }
+    for name, sizes in kinds.items():
+        for dtype, k in sizes:
+            problem = MMShape("mm", 64, 7, k, dtype=dtype, transpose_b=True)
+            slices = problem_slices(ProblemArrays.of(problem), np.ones(1))
+            assert [n for n, mask in slices.items() if "rows" in n and mask.all()] == [name]
 
 
 def test_empty_slices_are_left_out():

@@ -151,7 +151,7 @@ def sliced_scores(
 
 def problem_slices(problems: ProblemArrays, roofline_us: Times) -> dict[str, Mask]:
     """The slices a model has to answer for: op, precision, layout, size class, and
-    whether rows start on 16 bytes."""
+    whether rows can be loaded 16 bytes at a time, fewer, or element by element."""
     p = problems
     slices: dict[str, Mask] = {}
     for number, op in enumerate(OPS):
@@ -171,9 +171,9 @@ def problem_slices(problems: ProblemArrays, roofline_us: Times) -> dict[str, Mas
         slices[f"size={name}"] = np.asarray((roofline_us >= low) & (roofline_us < high))
     inner_a = np.where(p.transpose_a > 0, p.low_bits[:, 0], p.low_bits[:, 2])
     inner_b = np.where(p.transpose_b > 0, p.low_bits[:, 2], p.low_bits[:, 1])
-    aligned = np.minimum(inner_a, inner_b) * p.item >= 16
-    slices["rows=aligned"] = aligned
-    slices["rows=unaligned"] = ~aligned
+    unit = np.minimum(inner_a, inner_b)
+    aligned, odd = unit * p.item >= 16, unit == 1
+    slices |= {"rows=aligned": aligned, "rows=half aligned": ~(aligned | odd), "rows=odd": odd}
     return slices
 
 
