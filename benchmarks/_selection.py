@@ -162,7 +162,7 @@ def _compile_seconds(rows: Sequence[Row]) -> dict[str, float]:
     compiled = [c for c in cold if c[DIODE]["configs"]]
     kept = [c for c in cold if not c[DIODE]["configs"]]
     share = chosen_aten(rows)
-    if not compiled or not kept:
+    if cold and not (compiled and kept):
         share = float(not compiled)
 
     def over(method: str, other: str, parts: Sequence[tuple[Sequence[Row], float]]) -> float:
@@ -192,7 +192,7 @@ def _compile_seconds(rows: Sequence[Row]) -> dict[str, float]:
     found[f"{DIODE} over {PLAIN}, a template compiled"] = over(DIODE, PLAIN, [(compiled, 1)])
     found[f"{DEFAULT} over {DIODE}"] = over(DEFAULT, DIODE, all_of_them)
     found[f"{DEFAULT} over {TUNED}"] = over(DEFAULT, TUNED, all_of_them)
-    return found if cold else {"problems": 0}
+    return found
 
 
 def chosen_aten(rows: Sequence[Row]) -> float:

@@ -63,7 +63,8 @@ def table(selection: dict[str, Any], models: dict[str, Any] | None) -> str:
         "| --- | --- | --- | --- | --- |",
         f"| seconds, mean | {' | '.join(shown)} |",
         f"| over plain, geometric mean | {_over_plain(seconds)} |",
-        f"| kernels benchmarked, mean | 0 | 0 | {tried[TUNED]:.1f} | {tried[DEFAULT]:.1f} |",
+        f"| kernels benchmarked, mean | 0 | 0 | {_number(tried[TUNED], 1)} "
+        f"| {_number(tried[DEFAULT], 1)} |",
     ]
     if models and models["summary"]["models"]:
         lines += ["", *_of_models(models)]
@@ -103,7 +104,7 @@ def _of_models(models: dict[str, Any]) -> Iterator[str]:
         ("gpu over reduce-overhead", "GPU time over `reduce-overhead`", 3),
         ("gpu over max-autotune", "over `max-autotune`", 3),
         ("compile over reduce-overhead", "compile time over `reduce-overhead`", 2),
-        ("max-autotune compile over", "`max-autotune`'s over torch-diode's", 1),
+        ("max-autotune compile over", "`max-autotune`'s compile time over torch-diode's", 1),
     )
     columns = [each for each in asked if means.get(each[0]) is not None]
     titles = ["whole models, torch-diode with `reduce-overhead`", *(told for _, told, _ in columns)]

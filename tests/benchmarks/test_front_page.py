@@ -57,3 +57,7 @@ def test_what_was_not_measured_is_a_dash(monkeypatch: pytest.MonkeyPatch) -> Non
     made = front_page.table(selection, {"summary": {"models": {}, "geomean": {}}})
     assert "– where a kernel is compiled" in made
     assert "whole models" not in made
+    clean = json.loads((ROOT / "benchmarks/results/selection_live_seed_4.json").read_text())
+    made = front_page.table(clean, None)
+    assert "| seconds, mean | – | – | – | – |" in made
+    assert "| kernels benchmarked, mean | 0 | 0 | – | – |" in made

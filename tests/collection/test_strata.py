@@ -9,28 +9,34 @@ from torch_diode.types.problem import MMShape
 
 REAL = Path(__file__).parents[2] / "diode_datasets/shapes/real_models.json"
 
+NOT_DRAWN = {
+    "mm:65x384x16384:bfloat16:tn",
+    "bmm:768x197x64x197:bfloat16:tn",
+    "mm:8192x256x1:float16:nn",
+}
+"""A read along an odd M, and a K of one."""
+
 
 def test_names_tell_strata_apart() -> None:
     strata = training_strata()
     assert len({s.name for s in strata}) == len(strata)
 
 
-def test_every_way_a_row_of_a_real_model_divides_is_trained_on() -> None:
-    """No kind of kernel that a real model needs may be one that no training problem has."""
-    real = read_shapes(REAL).problems
-    ours = [p for s in training_strata() for p in s.problems(6, seed=1, log_normal=0.0)]
-    missing = {_rows(p) for p in real} - {_rows(p) for p in ours}
-    few = [p for p in real if _rows(p) in missing]
-    assert len(few) <= 0.015 * len(real), few
+def test_nearly_every_way_a_row_of_a_real_model_divides_is_trained_on() -> None:
+    """The kernel depends on it, and what a model knows of one says little of another."""
+    ours = {_rows(p) for s in training_strata() for p in s.problems(8, seed=1, log_normal=0.0)}
+    missing = {str(p) for p in read_shapes(REAL).problems if _rows(p) not in ours}
+    assert missing <= NOT_DRAWN
 
 
-def _rows(problem: MMShape) -> tuple[str, str, bool, int, int]:
-    """The precision's width, the layout, and how the rows a kernel loads and stores divide, up to
-    16 bytes."""
+def _rows(problem: MMShape) -> tuple[object, ...]:
+    """The kind, and how the rows that its kernel loads and stores divide, up to 16 bytes. The two
+    half precisions count as one: their kernels are the same."""
     most = 4 if problem.dtype == "float32" else 8
-    units = [math.gcd(size, most) for size in (problem.N, problem.K)]
-    dtype = "float32" if most == 4 else "half"
-    return (dtype, problem.layout, problem.tf32, units[0], units[1])
+    a = problem.M if problem.transpose_a else problem.K
+    b = problem.K if problem.transpose_b else problem.N
+    units = [math.gcd(size, most) if size > 1 else 0 for size in (a, b, problem.N)]
+    return (problem.op, most, problem.tf32, problem.layout, problem.bias, *units)
 
 
 def test_validation_has_every_op_and_precision() -> None:

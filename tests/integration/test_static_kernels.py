@@ -90,6 +90,18 @@ def test_a_problems_tensors_are_what_its_kernels_were_rendered_for(problem):
         given_to(kernel, tensors)
 
 
+@pytest.mark.usefixtures("h200")
+def test_a_bias_of_one_column_is_copied_as_inductor_copies_it():
+    problem = MMShape("addmm", 200, 1, 64, dtype="float16")
+    (kernel, *_) = static_kernels(problem, [Candidate(ATEN), *some(problem, 1)])
+    tensors = operands(problem, torch.device("cpu"), torch.Generator().manual_seed(0))
+    bias = given_to(kernel, tensors)[0]
+    assert tuple(bias.shape) == tuple(kernel.request.input_tensor_meta[0].sizes)
+    assert bias.stride(0) == kernel.request.input_tensor_meta[0].strides[0]
+    assert tensors.bias is not None
+    assert (bias == tensors.bias).all()
+
+
 def given_to(kernel: StaticKernel, tensors: Operands) -> list[torch.Tensor]:
     given = [t for t in (tensors.bias, tensors.a, tensors.b) if t is not None]
     metas = kernel.request.input_tensor_meta

@@ -154,7 +154,7 @@ def _mixed_strata() -> list[Stratum]:
         ("bfloat16", False): ((1, 0), (4, 0), (0, 2), (0, 4), (4, 4)),
         ("float16", False): ((2, 0), (4, 0), (0, 1), (0, 4), (2, 2)),
         ("float32", True): ((1, 0), (2, 0), (0, 1), (0, 2), (2, 2)),
-        ("float32", False): ((1, 0), (0, 1), (2, 2)),
+        ("float32", False): ((1, 0), (2, 0), (0, 1), (0, 2), (2, 2)),
     }
     return [
         *(
@@ -162,6 +162,10 @@ def _mixed_strata() -> list[Stratum]:
             for op, layout in map(str.split, kinds)
             for (dtype, tf32), pairs in units.items()
             for n, k in pairs
+        ),
+        *(
+            Stratum("baddbmm", dtype, layout, bias="vector", n_unit=n, k_unit=k, multiples=(64, 8))
+            for dtype, layout, n, k in (("bfloat16", "nt", 4, 0), ("float32", "nn", 0, 2))
         ),
         *(
             _attention(op, dtype, layout, tf32, unit)

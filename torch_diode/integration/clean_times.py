@@ -25,7 +25,6 @@ from torch._inductor.select_algorithm import (
 
 from torch_diode.collection.cpu_timer import CpuTimer
 from torch_diode.collection.head_start import HeadStart
-from torch_diode.collection.ptxas import inductors_ptxas
 from torch_diode.collection.timer import Launch, Measured, Timer
 from torch_diode.integration import machine, releases
 from torch_diode.integration.answer import FEW
@@ -192,12 +191,11 @@ class CleanTimes:
         if timer is None or not out.numel():
             return None
         try:
-            with inductors_ptxas():  # or all that was compiled ahead is compiled again, one by one
-                for choice in choices:
-                    tensors = autotune_args.get_benchmark_tensors(isinstance(choice, _VENDOR))
-                    launch = _tried(choice, *tensors.unpack())
-                    if launch is not None:
-                        launches[choice] = launch
+            for choice in choices:
+                tensors = autotune_args.get_benchmark_tensors(isinstance(choice, _VENDOR))
+                launch = _tried(choice, *tensors.unpack())
+                if launch is not None:
+                    launches[choice] = launch
             if launches:
                 with _on(timer.device):
                     found = self._measured(timer, list(launches.values()))

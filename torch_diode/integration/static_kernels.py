@@ -135,10 +135,13 @@ def _function(kernel: StaticKernel) -> Any:
 
 
 def _as_rendered(tensor: torch.Tensor, meta: Any) -> torch.Tensor:
-    """The tensor as the kernel was rendered for: a bias may have been expanded to a matrix."""
+    """The tensor as the kernel was rendered for: a bias may have been expanded to a matrix, and
+    one of a single column then copied."""
     sizes, strides = tuple(meta.sizes), tuple(meta.strides)
     if tuple(tensor.shape) != sizes:
         tensor = tensor.expand(sizes)
+        if sizes[-1] == 1:
+            tensor = tensor.contiguous()
     matters = [i for i, size in enumerate(sizes) if size > 1]
     if any(tensor.stride(i) != strides[i] for i in matters):
         raise InvalidValueError(
