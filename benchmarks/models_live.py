@@ -7,8 +7,8 @@ Architectures of real widths with random weights: a Llama-style decoder (prefill
 ViT, a DiT, a recommender, and one training step. Each is compiled from empty caches in the modes
 `reduce-overhead`, `max-autotune` and `default`, plain and with torch-diode. Noted: seconds of the
 first call, GPU milliseconds of a call with the GPU's queue kept full, peak memory, the relative
-difference to eager's output, and what torch-diode chose. The most telling cases come first;
-results are saved as they come, and a file of the same seed is gone on with.
+difference to eager's output, what torch-diode chose and what max-autotune picked. The most telling
+cases come first; results are saved as they come, and a file of the same seed is gone on with.
 
 Inductor tunes its pointwise kernels and reductions anew in each compile, and does not always come
 to the same: one GELU was seen to take 54 us in one compile and 71 in the next. So a model whose
@@ -49,6 +49,7 @@ import torch
 from _live import RESULTS, as_table, attempted, geomean, made_with, save
 from _models import MODELS, Case, build
 from _models_clock import gpu_ms
+from _models_picks import picks
 from torch import Tensor
 
 from torch_diode.collection.started import seconds_alive
@@ -190,6 +191,8 @@ def _first_calls(
     expected = kept(step_of(case)())
     row: Row = {"model": name, "mode": mode, "diode": diode}
     with contextlib.ExitStack() as stack:
+        if mode == "max-autotune" and not dry:
+            row["picks"] = stack.enter_context(picks())
         if diode:
             registration.enable()
             stack.callback(registration.disable)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+import torch
+from torch._inductor import select_algorithm as select
 
 from tests.benchmarks.rehearsal import ROOT, rehearse
+from torch_diode.hardware import known
+from torch_diode.integration.lowering import Input, lower, pretend
 
 
 def test_every_model_runs_and_agrees_with_eager(tmp_path: Path) -> None:
@@ -41,9 +47,37 @@ def test_the_better_of_two_modes_is_what_counts(tmp_path: Path) -> None:
         assert ratios["gpu over reduce-overhead"] == own["reduce-overhead"][0]
         assert ratios["gpu over max-autotune"] == own["max-autotune"][0]
         assert ratios["gpu over the better"] == max(own[mode][0] for mode in own)
+        cold = {row["diode"]: row["compile_s"] for row in data["rows"] if _is(row, name, False)}
+        (again,) = (r["compile_s"] for r in turns if _is(r, name, True) and not r["diode"])
+        between = cold[True] / math.sqrt(cold[False] * again)
+        assert ratios["compile over reduce-overhead"] == pytest.approx(between)
     before = len(data["rows"])
     again, _ = rehearse("models_live.py", output, *options)
     assert len(again["rows"]) == before, "what is there is not measured again"
+
+
+def test_what_max_autotune_picked_is_told_by_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inductor's real lowering for an H200, with times put in: ATen is the second fastest."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    told = importlib.import_module("_models_picks")
+
+    def lookup(self: Any, choices: list[Any], *args: Any, **kwargs: Any) -> dict[Any, float]:
+        return {choice: float(abs(number - 1)) for number, choice in enumerate(choices)}
+
+    monkeypatch.setattr(select.AlgorithmSelectorCache, "lookup", lookup)
+    monkeypatch.setattr(select.AlgorithmSelectorCache, "make_precompile_fn", lambda *_, **__: dict)
+    before = list(select.get_algorithm_selector_cache().feedback_saver_fns)
+    config = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,TRITON"}
+    with pretend(known("nvidia-h200")), told.picks() as found:
+        lower(torch.mm, [Input((256, 512)), Input((512, 384))], config)
+    (picked,) = found.items()
+    assert picked[0] == "mm:256x384x512:bfloat16:nn"
+    assert picked[1].startswith("triton::mm ")
+    assert select.get_algorithm_selector_cache().feedback_saver_fns == before
+
+
+def _is(row: dict[str, Any], name: str, in_turn: bool) -> bool:
+    return (row["model"], row["mode"], "in turn" in row) == (name, "reduce-overhead", in_turn)
 
 
 @pytest.fixture

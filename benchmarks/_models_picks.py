@@ -1,0 +1,36 @@
+"""What max-autotune picked for each matmul of a model."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from _live import attempted
+
+
+@contextlib.contextmanager
+def picks() -> Iterator[dict[str, str]]:
+    """By problem, as Inductor tells of them; nothing where it has nothing to choose from."""
+    from torch._inductor.kernel_inputs import MMKernelInputs
+
+    from torch_diode.integration.feedback import add_feedback, candidate_of
+    from torch_diode.integration.problem import problem_of
+
+    found: dict[str, str] = {}
+
+    def keep(timings: Mapping[Any, float], name: str, input_nodes: Sequence[Any]) -> None:
+        problem = problem_of(name, MMKernelInputs(list(input_nodes)))
+        best = min(timings, key=lambda c: timings[c] if math.isfinite(timings[c]) else math.inf)
+        found[problem.key] = str(candidate_of(best) or "other")
+
+    def heard(timings: Mapping[Any, float], name: str, input_nodes: Sequence[Any], *_: Any) -> None:
+        if "mm" in name:
+            attempted(lambda: keep(timings, name, input_nodes))
+
+    undo = add_feedback(heard)
+    try:
+        yield found
+    finally:
+        undo()
