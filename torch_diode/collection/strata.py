@@ -213,7 +213,7 @@ def validation_strata() -> list[tuple[Stratum, int]]:
 
     Few kinds, because compiling two thousand kernels for each is what takes the time; together
     they have every op and every precision. A kernel that has to check for the end of K is another
-    kernel: in most strata K is even, in the first and the last it is not.
+    kernel: in most strata K is even, in the first and the last two it is not.
     """
     return [
         (Stratum("mm", "bfloat16", "nt", multiples=(64,)), 100),
@@ -224,4 +224,5 @@ def validation_strata() -> list[tuple[Stratum, int]]:
         (Stratum("mm", "float32", "nn", tf32=True, even=True), 70),
         (Stratum("mm", "float32", "nt", even=True), 50),
         (Stratum("mm", "bfloat16", "nn", aligned=False), 40),
+        (Stratum("bmm", "float16", "nn", k_unit=4), 40),
     ]
