@@ -30,7 +30,6 @@ import argparse
 import contextlib
 import gc
 import json
-import math
 import os
 import statistics
 import sys
@@ -46,16 +45,16 @@ from unittest import mock
 os.environ["TORCH_DIODE"] = "0"
 
 import torch
-from _live import RESULTS, as_table, attempted, geomean, made_with, save
+from _live import RESULTS, attempted, made_with, save
 from _models import MODELS, Case, build
 from _models_clock import gpu_ms
 from _models_picks import picks
+from _models_ratios import IN_TURN, Row, show, summary
 from torch import Tensor
 
 from torch_diode.collection.started import seconds_alive
 
 MODES = ("reduce-overhead", "max-autotune", "default")
-IN_TURN = "in turn"
 STAGES = (
     (("reduce-overhead", False), ("reduce-overhead", True)),
     ((IN_TURN, True),),
@@ -69,8 +68,6 @@ CALLS = {"reduce-overhead": 10, "max-autotune": 10, "default": 3}
 ROUNDS, TURNS = 7, 15
 EXPECTED_S = {"reduce-overhead": 12.0, "default": 12.0, "max-autotune": 24.0}
 """What a case may take; one is begun only if that is left."""
-
-Row = dict[str, Any]
 
 
 def step_of(case: Case) -> Callable[[], list[Tensor]]:
@@ -266,73 +263,6 @@ def _decisions(found: list[Any]) -> list[Row]:
         {"problem": problem, "chosen": chosen, "kept": kept, "then": then, "count": count}
         for (problem, chosen, kept, then), count in counted.items()
     ]
-
-
-# What the rows come to
-
-
-def summary(rows: list[Row]) -> dict[str, Any]:
-    """Ratios by model, and their geometric means."""
-    models: dict[str, Row] = {}
-    for name in MODELS:
-        own = [row for row in rows if row["model"] == name and "gpu_ms" in row]
-        cold = {(row["mode"], row["diode"]): row for row in own if IN_TURN not in row}
-        turns = {(row["mode"], row["diode"]): row for row in own if IN_TURN in row}
-        if ("reduce-overhead", True) in turns:
-            models[name] = _ratios(cold, turns)
-    columns = next(iter(models.values()), {})
-    means = {
-        column: geomean([m[column] for m in models.values() if m[column] is not None])
-        for column in columns
-        if column != "noise"
-    }
-    return {"models": models, "geomean": means}
-
-
-def _ratios(cold: dict[Any, Row], turns: dict[Any, Row]) -> Row:
-    """Of one model. Both plain modes must be known to say which of them is the better."""
-    pair = [cold.get(("reduce-overhead", diode)) for diode in (True, False)]
-    both = [turns["reduce-overhead", diode] for diode in (True, False)]
-    tuned = turns.get(("max-autotune", False))
-    over: dict[str, list[float]] = both[0]["over"]
-    few = turns["max-autotune", True]["over"] if tuned else {}
-    apart = [_over(one, other, "gpu_ms") for one, other in zip(pair, both, strict=True)]
-    # The one before torch-diode's and the one after it, both from an empty cache.
-    plain_s = [row["compile_s"] for row in (pair[1], both[1]) if row]
-    return {
-        "gpu over the better": max(each[0] for each in over.values()) if tuned else None,
-        "gpu over reduce-overhead": over["reduce-overhead"][0],
-        "noise": max([over["reduce-overhead"][1], *(abs(math.log(x)) for x in apart if x)]),
-        "gpu over max-autotune": over["max-autotune"][0] if tuned else None,
-        "compile over reduce-overhead": pair[0]["compile_s"] / geomean(plain_s)
-        if pair[0]
-        else None,
-        "max-autotune compile over": _over(tuned, pair[0], "compile_s"),
-        "max-autotune: gpu over the better": max(each[0] for each in few.values()) if few else None,
-        "max-autotune: gpu over plain": few["max-autotune"][0] if few else None,
-    }
-
-
-def _over(one: Row | None, other: Row | None, column: str) -> float | None:
-    return one[column] / other[column] if one and other else None
-
-
-def show(rows: list[Row]) -> None:
-    """All cases, then the ratios."""
-    columns = ("gpu_ms", "spread_ms", "compile_s", "peak_mb", "difference")
-    table: list[list[Any]] = [["model", "mode", "torch-diode", *columns]]
-    for row in rows:
-        cells = [row.get(column) for column in columns]
-        mode = f"{row['mode']}, {IN_TURN}" if IN_TURN in row else row["mode"]
-        table.append([row["model"], mode, "yes" if row["diode"] else "no", *cells])
-    print(as_table(table))
-    found = summary(rows)
-    if found["models"]:
-        names = list(next(iter(found["models"].values())))
-        lines = [[name, *(ratios[n] for n in names)] for name, ratios in found["models"].items()]
-        means: list[Any] = ["geomean", *(found["geomean"].get(n) for n in names)]
-        print()
-        print(as_table([["torch-diode, reduce-overhead", *names], *lines, means]))
 
 
 def main() -> int:
