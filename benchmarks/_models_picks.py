@@ -21,9 +21,10 @@ def picks() -> Iterator[dict[str, str]]:
     found: dict[str, str] = {}
 
     def keep(timings: Mapping[Any, float], name: str, input_nodes: Sequence[Any]) -> None:
-        problem = problem_of(name, MMKernelInputs(list(input_nodes)))
-        best = min(timings, key=lambda c: timings[c] if math.isfinite(timings[c]) else math.inf)
-        found[problem.key] = str(candidate_of(best) or "other")
+        ran = {choice: time for choice, time in timings.items() if math.isfinite(time)}
+        if ran:
+            problem = problem_of(name, MMKernelInputs(list(input_nodes)))
+            found[problem.key] = str(candidate_of(min(ran, key=ran.__getitem__)) or "other")
 
     def heard(timings: Mapping[Any, float], name: str, input_nodes: Sequence[Any], *_: Any) -> None:
         if "mm" in name:

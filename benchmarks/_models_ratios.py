@@ -39,16 +39,14 @@ def _ratios(cold: dict[Any, Row], turns: dict[Any, Row]) -> Row:
     over: dict[str, list[float]] = both[0]["over"]
     few = turns["max-autotune", True]["over"] if tuned else {}
     apart = [_over(one, other, "gpu_ms") for one, other in zip(pair, both, strict=True)]
-    # The one before torch-diode's and the one after it, both from an empty cache.
-    plain_s = [row["compile_s"] for row in (pair[1], both[1]) if row]
+    # Of plain torch the one before torch-diode's and the one after it, both from an empty cache.
+    plain_s = geomean([row["compile_s"] for row in (pair[1], both[1]) if row])
     return {
         "gpu over the better": max(each[0] for each in over.values()) if tuned else None,
         "gpu over reduce-overhead": over["reduce-overhead"][0],
         "noise": max([over["reduce-overhead"][1], *(abs(math.log(x)) for x in apart if x)]),
         "gpu over max-autotune": over["max-autotune"][0] if tuned else None,
-        "compile over reduce-overhead": pair[0]["compile_s"] / geomean(plain_s)
-        if pair[0]
-        else None,
+        "compile over reduce-overhead": _over(pair[0], {"compile_s": plain_s}, "compile_s"),
         "max-autotune compile over": _over(tuned, pair[0], "compile_s"),
         "max-autotune: gpu over the better": max(each[0] for each in few.values()) if few else None,
         "max-autotune: gpu over plain": few["max-autotune"][0] if few else None,

@@ -145,7 +145,7 @@ def _fits(size: int, unit: int, multiple: int) -> bool:
 
 
 def _exactly(size: int, unit: int) -> int:
-    """The multiple of a power of two, but not of the next one, nearest to a size; 0: the size."""
+    """A size about as large that has this unit; the size itself where none is named."""
     return (size // unit | 1) * unit if unit else size
 
 
