@@ -73,6 +73,16 @@ def test_full_float32_leaves_out_what_spills_without_a_loop(
     assert (space.fields["block_k"] == 64).any()
 
 
+@pytest.mark.parametrize(("op", "there"), [("mm", True), ("addmm", False)])
+def test_a_bias_leaves_fewer_registers_without_a_loop(op: str, there: bool) -> None:
+    wanted = Candidate("triton::mm", TritonGEMMConfig(64, 32, 32, num_stages=1, num_warps=2))
+    looping = MMShape(op, 512, 512, 40, dtype="float32")
+    assert (wanted in set(candidate_space(replace(looping, K=32), H200))) == there
+    assert replace(wanted, config=replace(wanted.config, num_stages=2)) in set(
+        candidate_space(looping, H200)
+    )
+
+
 @pytest.mark.parametrize("op", ["mm", "bmm"])
 def test_a_transposed_a_is_not_turned_round_in_registers(op: str) -> None:
     sizes = {"M": 512, "N": 64, "K": 512, "B": 128 if op == "bmm" else 1, "dtype": "float32"}
