@@ -46,30 +46,28 @@ class Posed:
 
 def posed_problems(count: int, seed: int, hardware: Hardware) -> list[Posed]:
     """Both origins in turn, each spread evenly over op and dtype: any first part is balanced."""
-    sets = [_validation(seed, hardware), _real(seed, hardware)]
-    mixed = [one for pair in itertools.zip_longest(*sets) for one in pair if one is not None]
+    swept = _swept(hardware)
+    real = [p for p in read_shapes(REAL).problems if p.out_dtype == p.dtype]
+    sets = {LOG_NORMAL: sorted(swept.keys() - set(real)), REAL_MODELS: real}
+    found = [
+        _spread([Posed(p, name, swept.get(p, ())) for p in some if _is_quick(p, hardware)], seed)
+        for name, some in sets.items()
+    ]
+    mixed = [one for pair in itertools.zip_longest(*found) for one in pair if one is not None]
     return mixed[:count]
 
 
-def _validation(seed: int, hardware: Hardware) -> list[Posed]:
+def _swept(hardware: Hardware) -> dict[MMShape, tuple[Candidate, ...]]:
+    """The fastest candidates of each problem of the validation set, half of which are of real
+    models."""
     data = read_dataset(str(VALIDATION).format(hardware.name))
-    groups = data.problems
     times = data.values("time_us")  # NaN where something could not run
-    best: dict[int, list[Candidate]] = {}
-    for row in groups.fastest(times, SWEPT):
+    best: dict[MMShape, list[Candidate]] = {data.problem(int(r)): [] for r in data.problems.first}
+    for row in data.problems.fastest(times, SWEPT):
         candidate = data[int(row)].candidate
         if candidate.template not in (ATEN, DECOMPOSE_K):
-            best.setdefault(int(groups.ids[row]), []).append(candidate)
-    found = [
-        Posed(data.problem(int(row)), LOG_NORMAL, tuple(best.get(number, ())))
-        for number, row in enumerate(groups.first)
-    ]
-    return _spread([p for p in found if _is_quick(p.problem, hardware)], seed)
-
-
-def _real(seed: int, hardware: Hardware) -> list[Posed]:
-    problems = [p for p in read_shapes(REAL).problems if p.out_dtype == p.dtype]
-    return _spread([Posed(p, REAL_MODELS) for p in problems if _is_quick(p, hardware)], seed)
+            best[data.problem(int(row))].append(candidate)
+    return {problem: tuple(candidates) for problem, candidates in best.items()}
 
 
 def _is_quick(problem: MMShape, hardware: Hardware) -> bool:

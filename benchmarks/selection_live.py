@@ -3,9 +3,9 @@
     python benchmarks/selection_live.py --minutes 9.5 [--problems 150] [--parts clean,tuned,cold]
     python benchmarks/selection_live.py --dry --problems 4      # no GPU: made-up times
 
-Problems never trained on, half from the validation set (log-normal sizes; its sweep over the
-complete space names the best), half from real models. Three parts, each adding to the same file,
-and an existing file of the same seed is gone on with:
+Problems never trained on, half with the log-normal sizes of the validation set, half of real
+models; where the validation set has one, its sweep over the complete space names the best. Three
+parts, each adding to the same file, and an existing file of the same seed is gone on with:
 
 clean  Inductor's own fixed-size kernels of what torch-diode chooses in plain mode, of the model's
        and the sweep's best, and of all configs max-autotune DEFAULT lists, compiled by processes
