@@ -43,11 +43,11 @@ def validate_model(
     $ torch-diode validate-model --dataset diode_datasets/matmul/nvidia-h200/validation
     Regret@k, geometric mean over problems
                    problems       @1       @3       @5      @10      @20   p95@1   p99@1   max@1
-    model               506   1.0086   1.0025   1.0013   1.0003   1.0002   1.052   1.094   1.318
-    noise alone               1.0014   1.0011   1.0011   1.0010   1.0009
-    ATen alone          506   1.1115        -        -        -        -   1.533   2.143   2.680
-    analytical          506   1.0992   1.0560   1.0456   1.0280   1.0160   1.466   2.231   2.680
-    default list        506   1.0231        -        -        -        -   1.121   1.191   1.320
+    model               530   1.0106   1.0032   1.0020   1.0007   1.0004   1.057   1.139   1.328
+    noise alone               1.0015   1.0011   1.0011   1.0010   1.0009
+    ATen alone          530   1.1292        -        -        -        -   1.672   2.179   2.680
+    analytical          530   1.1089   1.0614   1.0496   1.0295   1.0175   1.515   2.253   3.815
+    default list        530   1.0255        -        -        -        -   1.129   1.220   1.320
     ...
     """
     from torch_diode.cli.validation import validate

@@ -17,7 +17,7 @@ TOLERANCE = 0.002
 """Benchmarking goes on until no more than this fraction of the time can be expected from more."""
 LEAST = 2
 MOST_TIMES_TOP = 3
-CHANCE_SLOWER = 0.35
+CHANCE_SLOWER = 0.3
 """A single kernel takes ATen's place only if it is less likely than this to be slower."""
 FIXED_SIZES_US = 0.2
 """A template with its sizes compiled in is this much faster than one that gets them as arguments,
