@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import torch_diode.hardware as room
@@ -32,6 +32,8 @@ def test_a_reported_name_becomes_the_one_name(reported, name):
 
 
 @given(st.text(max_size=40))
+@example("0_CPU")
+@example("CPU_")
 def test_any_name_is_normalised_once_and_for_all_or_refused(raw):
     try:
         name = normalise(raw)

@@ -16,7 +16,9 @@ from typing import Any
 from torch_diode.types.errors import HardwareMismatchError, InvalidValueError
 from torch_diode.types.hardware import Hardware
 
-_NOISE = re.compile(r"\((r|tm|c)\)|\bcorporation\b|\bcpu\b|\bprocessor\b|\bw/.*$|@.*$")
+_NOISE = re.compile(
+    r"\((r|tm|c)\)|(?<![a-z0-9])(corporation|cpu|processor)(?![a-z0-9])|\bw/.*$|@.*$"
+)
 _OWN_FIELDS = ("reported", "stand_ins")
 
 
