@@ -58,7 +58,7 @@ def posed_problems(count: int, seed: int, hardware: Hardware) -> list[Posed]:
 
 
 def _swept(hardware: Hardware) -> dict[MMShape, tuple[Candidate, ...]]:
-    """The fastest candidates of each problem of the validation set, half of which are of real
+    """The fastest candidates of each problem of the validation set, some of which are of real
     models."""
     data = read_dataset(str(VALIDATION).format(hardware.name))
     times = data.values("time_us")  # NaN where something could not run

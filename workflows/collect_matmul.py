@@ -11,7 +11,7 @@
 half of them drawn from those the analytical heuristic thinks well of: together the strata cover the
 space, and every problem has good candidates. With `--ranked` the configs are those the shipped
 model thinks fastest, and a kind's strata share them. `vendor`: ATen alone, on very many problems.
-`validation`: the whole space of fewer problems, half of them of real models, the fastest candidates
+`validation`: the whole space of fewer problems, some of them of real models, the fastest candidates
 timed again until the best time's noise is within half a percent. `recheck`: the contenders of a
 validation set once more, together: what was measured near the best, and what the shipped model
 thinks near it, since a time far above what a model predicts is more often a bad measurement than a

@@ -10,9 +10,26 @@ from typing import Any
 import pytest
 
 from tests.benchmarks.rehearsal import ROOT, rehearse
+from torch_diode.files.shape_sets import read_shapes
+from torch_diode.hardware.names import known
 from torch_diode.types.problem import MMShape
 
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
+
+
+def test_a_real_models_problem_is_one_whichever_set_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    selection = importlib.import_module("_selection")
+    posed = selection.posed_problems(400, 1, known("nvidia-h200"))
+    real = set(read_shapes(selection.REAL).problems)
+    assert {(p.origin, p.problem in real) for p in posed} == {
+        (selection.LOG_NORMAL, False),
+        (selection.REAL_MODELS, True),
+    }
+    assert all(p.swept for p in posed if p.origin == selection.LOG_NORMAL)
+    assert any(p.swept for p in posed if p.origin == selection.REAL_MODELS)
 
 
 def test_every_part_is_rehearsed_and_gone_on_with(tmp_path: Path) -> None:
