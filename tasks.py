@@ -111,9 +111,10 @@ def wheels(_: Sequence[str]) -> None:
 
 
 def bench(arguments: Sequence[str]) -> None:
-    """Run the benchmarks (all, or those named) and write their results."""
+    """Run the benchmarks (all, or those named) and write their results; the front page is last."""
     python = environment()
-    names = arguments or sorted(file.stem for file in (ROOT / "benchmarks").glob("[a-z]*.py"))
+    every = {file.stem for file in (ROOT / "benchmarks").glob("[a-z]*.py")} - {"front_page"}
+    names = arguments or [*sorted(every), "front_page"]
     for name in names:
         print(f"== {name}", flush=True)
         run([python, f"benchmarks/{name}.py"])

@@ -1,9 +1,10 @@
-"""What the live benchmarks share: what a run was made with, the shipped model, ratios, tables,
-saving as it goes."""
+"""What the benchmarks share: what a run was made with, going on with an earlier one, the shipped
+model, ratios, tables, saving as it goes."""
 
 from __future__ import annotations
 
 import datetime
+import hashlib
 import importlib.metadata
 import json
 import math
@@ -17,28 +18,57 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from torch_diode.files.atomic import write_text
+from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration.guard import DiodeWarning, Guard
+from torch_diode.model.registry import ModelRegistry
 from torch_diode.types.errors import MissingPartError
 from torch_diode.types.hardware import Hardware
 
 RESULTS = Path(__file__).parent / "results"
+ALIKE = ("seed", "gpu", "torch", "dry", "model")
+"""What two runs must have in common for one to go on with the other's rows."""
+Row = dict[str, Any]
 Result = TypeVar("Result")
 
 
-def made_with(hardware: str, seed: int) -> dict[str, Any]:
-    """Hardware, releases, date and command of a run."""
-    names = ("torch", "triton", "numpy", "transformers", "timm")
+def made_with(hardware: str, seed: int = 0) -> dict[str, Any]:
+    """Hardware, model, releases, date and command of a run."""
+    names = ("torch", "triton", "numpy", "pyarrow", "transformers", "timm")
     return {
         "hardware": hardware,
         "gpu": gpu_name(),
+        "model": model_digest(hardware),
         **{name: found for name in names if (found := _release(name))},
         "python": platform.python_version(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0,
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         "seed": seed,
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "commands": [" ".join([Path(sys.argv[0]).name, *sys.argv[1:]])],
     }
+
+
+def begun(
+    path: Path, hardware: str, seed: int | None, dry: bool
+) -> tuple[dict[str, Any], list[Row]]:
+    """A file's head, and the rows of the run in it, where that is one to go on with.
+
+    Where no seed is given it is that of the file: only who says so begins another.
+    """
+    before = json.loads(path.read_text()) if path.exists() else {}
+    if seed is None:
+        seed = before.get("seed", 1)
+    head = {**made_with(hardware, seed), "dry": dry}
+    if any(before.get(name) != head[name] for name in ALIKE):
+        return head, []
+    head["commands"] = [*before["commands"], *head["commands"]]
+    return head, before["rows"]
+
+
+def model_digest(hardware: str) -> str:
+    """The first digits of the SHA-256 of the shipped model's file."""
+    pointer = ModelRegistry().find("matmul", known(hardware))
+    return hashlib.sha256(pointer.path.read_bytes()).hexdigest()[:12] if pointer else "none"
 
 
 def _release(name: str) -> str:
@@ -70,12 +100,14 @@ def shipped(hardware: Hardware) -> Heuristic:
 
 
 def save(path: Path, data: dict[str, Any]) -> None:
-    """As JSON with a row a line, whole or not at all."""
+    """As JSON, whole or not at all; `rows`, where there are any, with a line for each."""
     path.parent.mkdir(parents=True, exist_ok=True)
     plain = _plain(data)
     rows = [json.dumps(row, allow_nan=False) for row in plain.pop("rows", [])]
-    head = json.dumps(plain, indent=1, allow_nan=False).removesuffix("\n}")
-    write_text(path, f'{head},\n "rows": [\n' + ",\n".join(rows) + "\n]}\n")
+    head = json.dumps(plain, indent=1, allow_nan=False)
+    if rows:
+        head = head.removesuffix("\n}") + ',\n "rows": [\n' + ",\n".join(rows) + "\n]}"
+    write_text(path, f"{head}\n")
 
 
 def _plain(value: Any) -> Any:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from _live import geomean, quantile
 
 from torch_diode.files.datasets import read_dataset
@@ -21,11 +22,13 @@ from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
 ROOT = Path(__file__).parents[1]
-VALIDATION = ROOT / "diode_datasets/matmul/{}/validation"
+VALIDATION = ROOT / "diode_datasets/matmul/{}/validation/full-1.parquet"
+"""The other file has one kind of problem only, which would weigh too much."""
 REAL = ROOT / "diode_datasets/shapes/real_models.json"
 MOST_ROOFLINE_US = 300.0
 SWEPT = 8
-LOG_NORMAL, REAL_MODELS = "log-normal", "real models"
+LOG_NORMAL, REAL_MODELS, COMPLETE, ALL = "log-normal", "real models", "swept", "all"
+"""Where problems come from; those of either whose complete space was timed before; all."""
 DIODE, TUNED, DEFAULT = "diode", "diode max-autotune", "max-autotune"
 PLAIN = "plain"
 NO_MATMUL = "no matmul"
@@ -58,15 +61,15 @@ def posed_problems(count: int, seed: int, hardware: Hardware) -> list[Posed]:
 
 
 def _swept(hardware: Hardware) -> dict[MMShape, tuple[Candidate, ...]]:
-    """The fastest candidates of each problem of the validation set, some of which are of real
+    """The fastest configs of each problem of the validation set, some of which are of real
     models."""
     data = read_dataset(str(VALIDATION).format(hardware.name))
-    times = data.values("time_us")  # NaN where something could not run
+    times = data.values("time_us").copy()  # NaN where something could not run
+    codes, names = data.codes("template")
+    times[np.isin(np.asarray(names)[codes], (ATEN, DECOMPOSE_K))] = np.nan
     best: dict[MMShape, list[Candidate]] = {data.problem(int(r)): [] for r in data.problems.first}
     for row in data.problems.fastest(times, SWEPT):
-        candidate = data[int(row)].candidate
-        if candidate.template not in (ATEN, DECOMPOSE_K):
-            best[data.problem(int(row))].append(candidate)
+        best[data.problem(int(row))].append(data[int(row)].candidate)
     return {problem: tuple(candidates) for problem, candidates in best.items()}
 
 
@@ -112,8 +115,8 @@ def ratios(rows: Sequence[Row], method: str, over: str) -> list[tuple[float, flo
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
     """All numbers of the benchmark, with the number of problems each comes from."""
     result: dict[str, Any] = {}
-    for name in (LOG_NORMAL, REAL_MODELS, "all"):
-        part = [row for row in rows if name in ("all", row["set"])]
+    for name in (LOG_NORMAL, REAL_MODELS, COMPLETE, ALL):
+        part = [row for row in rows if name in (ALL, row["set"], row.get("swept") and COMPLETE)]
         result[name] = {
             f"{method} over {over}": _of_ratios(ratios(part, method, over))
             for method, over in (
@@ -129,6 +132,13 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
                 for row in rows
                 if method in row and row[method]["pick"] != NO_MATMUL
             ]
+        )
+        for method in (TUNED, DEFAULT)
+    }
+    result["picks not timed"] = {
+        method: sum(
+            method in row and row[method]["pick"] != NO_MATMUL and not time_of(row, method)
+            for row in rows
         )
         for method in (TUNED, DEFAULT)
     }
@@ -206,7 +216,7 @@ def table_rows(found: dict[str, Any]) -> list[list[Any]]:
     """The summary's ratios as rows of a table."""
     columns = ("problems", "geomean", "p99", "most", "above 1.05", "above 1.05 beyond noise")
     rows: list[list[Any]] = [["ratio of GPU times", "set", *columns]]
-    for name in (LOG_NORMAL, REAL_MODELS, "all"):
+    for name in (LOG_NORMAL, REAL_MODELS, COMPLETE, ALL):
         for label, numbers in found[name].items():
             if numbers["problems"]:
                 rows.append([label, name, *(numbers[column] for column in columns)])

@@ -16,9 +16,10 @@ from _live import shipped
 from _selection import DEFAULT, DIODE, NO_MATMUL, PLAIN, TUNED, Row
 from _selection_compiling import precision
 
+from torch_diode.candidates.one_step import as_in_space
 from torch_diode.collection.crew import Mark
 from torch_diode.collection.operands import Operands, operands
-from torch_diode.collection.timer import Launch, Measured, Timer
+from torch_diode.collection.timer import Launch, Timer, half_width
 from torch_diode.collection.tried import tried
 from torch_diode.collection.worker import surviving
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
@@ -101,7 +102,8 @@ class Bench:
         first = self.timer.measure(calls, ROUNDS)
         wanted = [i for i, name in enumerate(names) if name in always]
         found = self.timer.refine(calls, first, wanted)
-        return {n: (m.time_us, noise_of(m)) for n, m in zip(names, found, strict=True)}, faults
+        pairs = zip(names, found, strict=True)
+        return {name: (m.time_us, round(half_width(m), 5)) for name, m in pairs}, faults
 
     def tune(self, order: Tune, tensors: Operands) -> Row:
         """Both picks; kernels come from caches, timings and graphs do not."""
@@ -129,6 +131,8 @@ class Bench:
         timings = {c: t for each in heard for c, t in each.items() if np.isfinite(t)}
         if timings:
             pick = candidate_of(min(timings, key=timings.__getitem__))
+            if pick is not None:  # as it was timed, where stages make no difference
+                pick = as_in_space(pick, tensors.problem)
             name = str(pick) if pick is not None else "other"
         elif any("extern_kernels." in code for code in codes):
             pick, name = Candidate(ATEN), ATEN
@@ -195,11 +199,6 @@ class Bench:
             _, codes = run_and_get_code(fn, *given)
             torch.cuda.synchronize()
             return time.perf_counter() - start, codes
-
-
-def noise_of(measured: Measured) -> float:
-    """Half the width of a time's 95% interval, as a fraction of it."""
-    return round(3.17 * measured.spread / max(measured.repeats, 1) ** 0.5, 5)
 
 
 def configs_in(codes: Sequence[str]) -> list[str]:

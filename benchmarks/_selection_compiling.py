@@ -13,6 +13,7 @@ import torch
 from _live import shipped
 from _selection import Posed
 
+from torch_diode.candidates.one_step import as_in_space
 from torch_diode.candidates.resources import worth_compiling
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.crew import Mark
@@ -99,7 +100,8 @@ def choices_of(posed: Posed, hardware: Hardware, heuristic: Heuristic) -> Choice
     decisions = list(handler.decider.record)
     chosen = decisions[-1].winner.candidate if decisions else Candidate(ATEN)
     listed = [c for c in recorder.candidates if c.config is not None]
-    wanted = dict.fromkeys([*praised(problem, hardware, heuristic), *posed.swept, *listed])
+    own_names = [as_in_space(candidate, problem) for candidate in listed]
+    wanted = dict.fromkeys([*praised(problem, hardware, heuristic), *posed.swept, *own_names])
     quick = _quick(problem, list(wanted))
     # With ATen: where it is not asked for it takes the last one's place.
     own = [chosen] if chosen.config is not None else []

@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from _live import RESULTS, made_with, save
 
 from torch_diode.collection.campaign import Campaign, Group
 from torch_diode.collection.installed import releases
@@ -208,7 +209,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=compiling_processes())
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--hardware", default="nvidia-h200")
-    parser.add_argument("--output", type=Path, default=ROOT / "benchmarks/results/collection.json")
+    parser.add_argument("--output", type=Path, default=RESULTS / "collection_rate.json")
     parser.add_argument("--child", nargs=2, metavar=("PROBLEM", "FILE"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
@@ -238,16 +239,14 @@ def main() -> None:
     finished = all(one["finished"] for one in searches)
     print(ratio_in_words(ratio, finished))
     data = {
-        "hardware": hardware.name,
-        "torch": torch.__version__.partition("+")[0],
-        "seed": given.seed,
+        **made_with(hardware.name, given.seed),
         "processes": given.processes,
         "sweep": swept,
         "autotune": searches,
         "ratio": ratio,
         "ratio_is_a_lower_bound": not finished,
     }
-    write_text(given.output, json.dumps(data, indent=1) + "\n")
+    save(given.output, data)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,19 @@
 """What torch-diode adds to a compile and to an import.
 
-    python benchmarks/compile_overhead.py [--output results.json] [--hardware nvidia-h200]
+    python benchmarks/compile_overhead.py [--hardware nvidia-h200]
 
 Inductor's real CUDA lowering is driven for a pretended GPU, so this runs anywhere triton does.
 Prints, for each way to decide, what a decision takes from Inductor's arguments to the chosen
 object: the first ever asked for, those about problems not met before, and those about problems met
 before; median and best, against the budget, with the share of Inductor's own code. Then ratios of
-whole lowerings and imports. Writes all of it as JSON where asked to. Use one core
-(OMP_NUM_THREADS=1) to compare with the budgets.
+whole lowerings and imports. Writes all of it as JSON. Use one core (OMP_NUM_THREADS=1) to compare
+with the budgets.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -29,6 +27,7 @@ from unittest import mock
 
 import numpy as np
 import torch
+from _live import RESULTS, made_with, save
 
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
@@ -303,9 +302,7 @@ def measure(hardware: Hardware, repeats: int, decisions_only: bool) -> dict[str,
             if made is not None
         }
         results: dict[str, Any] = {
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-            "hardware": hardware.name,
+            **made_with(hardware.name),
             "decision": latency,
         }
         if decisions_only:
@@ -346,7 +343,7 @@ def show(results: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, default=RESULTS / "compile_overhead.json")
     parser.add_argument("--hardware", default="nvidia-h200")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--decisions-only", action="store_true")
@@ -355,9 +352,7 @@ def main() -> None:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
         results = measure(known(options.hardware), options.repeats, options.decisions_only)
     show(results)
-    if options.output:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text(json.dumps(results, indent=1) + "\n")
+    save(options.output, results)
 
 
 if __name__ == "__main__":

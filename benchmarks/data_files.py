@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
-from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from _live import RESULTS, made_with, save
 
 PROBLEMS, CANDIDATES = 2_000, 1_000
 JSON_PROBLEMS = 200
 RUNS = 5
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-RESULTS = HERE / "results" / "data_files.json"
 
 WRITE = """
 import json, sys, time
@@ -77,7 +76,7 @@ def main() -> None:
         for name, package in (("library", library(home)), ("full", ROOT)):
             found[f"import torch_diode after torch, s ({name})"] = importing(package, name)
     show(found)
-    save(found)
+    write(found)
 
 
 def parquet(file: Path) -> dict[str, float]:
@@ -154,17 +153,15 @@ def show(found: dict[str, float]) -> None:
         print(f"| {name} | {shown} | {wanted} |")
 
 
-def save(found: dict[str, float]) -> None:
-    versions = {name: metadata.version(name) for name in ("numpy", "pyarrow", "torch")}
+def write(found: dict[str, float]) -> None:
     data = {
+        **made_with("nvidia-h200"),
         "measured": found,
         "wanted": {name: f"{sign} {limit}" for name, (sign, limit) in WANTED.items()},
         "timings": PROBLEMS * CANDIDATES,
-        "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0]},
-        "versions": {"python": platform.python_version(), **versions},
+        "load": os.getloadavg()[0],
     }
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+    save(RESULTS / "data_files.json", data)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ ViT, a DiT, a recommender, and one training step. Each is compiled from empty ca
 `reduce-overhead`, `max-autotune` and `default`, plain and with torch-diode. Noted: seconds of the
 first call, GPU milliseconds of a call with the GPU's queue kept full, peak memory, the relative
 difference to eager's output, what torch-diode chose and what max-autotune picked. The most telling
-cases come first; results are saved as they come, and a file of the same seed is gone on with.
+cases come first; results are saved as they come, and a file of the same seed, machine and model is
+gone on with.
 
 Inductor tunes its pointwise kernels and reductions anew in each compile, and does not always come
 to the same: one GELU was seen to take 54 us in one compile and 71 in the next. So a model whose
@@ -29,7 +30,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
-import json
 import os
 import statistics
 import sys
@@ -45,7 +45,7 @@ from unittest import mock
 os.environ["TORCH_DIODE"] = "0"
 
 import torch
-from _live import RESULTS, attempted, made_with, save
+from _live import RESULTS, attempted, begun, save
 from _models import MODELS, Case, build
 from _models_clock import gpu_ms
 from _models_picks import picks
@@ -273,7 +273,7 @@ def main() -> int:
     parser.add_argument("--models", nargs="*", default=[], help="words their names begin with")
     parser.add_argument("--modes", nargs="*", default=list(MODES), choices=MODES)
     parser.add_argument("--problems", type=int, default=len(MODELS), help="models at most")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, help="of weights; the file's own where there is one")
     parser.add_argument("--hardware", default="nvidia-h200")
     parser.add_argument("--dry", action="store_true", help="tiny models on the CPU, no Inductor")
     parser.add_argument("--output", type=Path, default=RESULTS / "models_live.json")
@@ -283,8 +283,9 @@ def main() -> int:
         return 0
     given.turns = [mode for mode in TAKES_TURNS if mode in given.modes]
     deadline = time.monotonic() - seconds_alive() + 60 * given.minutes
-    head = {**made_with(given.hardware, given.seed), "dry": given.dry}
-    rows = _before(given.output, head)
+    head, before = begun(given.output, given.hardware, given.seed, given.dry)
+    given.seed = head["seed"]
+    rows = [row for row in before if "fault" not in row]
     names = [n for n in MODELS if not given.models or n.startswith(tuple(given.models))]
     if not given.dry:
         warm_up()
@@ -356,14 +357,6 @@ def _guarded(name: str, mode: str, diode: bool, given: argparse.Namespace) -> li
     spent = time.monotonic() - begun
     print(f"{name}, {mode}, diode {diode}: {results} ({spent:.0f} s)", flush=True)
     return rows
-
-
-def _before(path: Path, head: dict[str, Any]) -> list[Row]:
-    if not path.exists():
-        return []
-    data = json.loads(path.read_text())
-    same = all(data.get(key) == head.get(key) for key in ("seed", "gpu", "torch", "dry"))
-    return [row for row in data["rows"] if "fault" not in row] if same else []
 
 
 if __name__ == "__main__":

@@ -1,24 +1,22 @@
 """How long the steps of a decision take on one CPU core: the candidate space, an order, a table
 hit.
 
-    python benchmarks/ranking_latency.py [--output results.json] [--hardware nvidia-h200]
+    python benchmarks/ranking_latency.py [--hardware nvidia-h200]
 
-Prints microseconds of CPU time, median and best, against the budget of each step, and writes them
-as JSON where asked to. Whole decisions, from Inductor's arguments to the chosen object, are in
-`compile_overhead.py`.
+Prints and writes microseconds of CPU time, median and best, against the budget of each step. Whole
+decisions, from Inductor's arguments to the chosen object, are in `compile_overhead.py`.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from _live import RESULTS, made_with, save
 
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
@@ -98,7 +96,7 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description="Time the steps of a decision.")
     parser.add_argument("--hardware", default="nvidia-h200")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, default=RESULTS / "ranking_latency.json")
     options = parser.parse_args()
     results = []
     for name, (budget, call) in steps(known(options.hardware)).items():
@@ -109,9 +107,7 @@ def main() -> None:
             f"{name:45s} {result['median_us']:8.0f} us of {budget:6.0f}   {ratio:5.2f}x budget"
             f"   best {result['least_us']:8.0f}   first {result['first_us']:8.0f}"
         )
-    if options.output:
-        record = {"hardware": options.hardware, "cpu": platform.processor(), "results": results}
-        options.output.write_text(json.dumps(record, indent=1) + "\n")
+    save(options.output, {**made_with(options.hardware), "rows": results})
 
 
 if __name__ == "__main__":

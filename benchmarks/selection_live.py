@@ -5,7 +5,7 @@
 
 Problems never trained on, half with the log-normal sizes of the validation set, half of real
 models; where the validation set has one, its sweep over the complete space names the best. Three
-parts, each adding to the same file, and an existing file of the same seed is gone on with:
+parts, each adding to the same file; a file of the same seed, machine and model is gone on with:
 
 clean  Inductor's own fixed-size kernels of what torch-diode chooses in plain mode, of the model's
        and the sweep's best, and of all configs max-autotune DEFAULT lists, compiled by processes
@@ -19,7 +19,6 @@ cold   Seconds of real compiles with empty caches, of a few problems, four ways.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -34,7 +33,7 @@ os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 os.environ["TORCH_DIODE"] = "0"
 
 import torch
-from _live import RESULTS, as_table, made_with, save
+from _live import RESULTS, as_table, begun, save
 from _selection import DIODE, Row, posed_problems, summary, table_rows, worst
 from _selection_bench import bench
 from _selection_compiling import compiler
@@ -92,7 +91,7 @@ def main() -> int:
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--cold", type=int, default=12, help="problems of the cold part")
     parser.add_argument("--processes", type=int, default=compiling_processes())
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, help="of the draw; the file's own where there is one")
     parser.add_argument("--hardware", default="nvidia-h200")
     parser.add_argument("--cache", type=Path, help="folder of compiled kernels to keep and reuse")
     parser.add_argument("--dry", action="store_true", help="without a GPU, with made-up times")
@@ -102,12 +101,9 @@ def main() -> int:
         print("skipped: needs a GPU, and this torch is built without CUDA")
         return 0
     hardware = known(given.hardware)
-    head = {**made_with(hardware.name, given.seed), "dry": given.dry}
-    rows: dict[str, Row] = {}
-    if given.output.exists():
-        before = json.loads(given.output.read_text())
-        if all(before.get(k) == head.get(k) for k in ("seed", "gpu", "torch", "dry")):
-            rows = {row["problem"]: row for row in before["rows"]}
+    head, before = begun(given.output, hardware.name, given.seed, given.dry)
+    given.seed = head["seed"]
+    rows = {row["problem"]: row for row in before}
 
     def store() -> None:
         kept = [row for row in rows.values() if "times" in row or "cold" in row]
@@ -126,7 +122,7 @@ def main() -> int:
 def show(rows: list[Row], faults: Counter[str]) -> None:
     found = summary([row for row in rows if "times" in row or "cold" in row])
     print(as_table(table_rows(found)))
-    for name in ("kernels benchmarked", "compile seconds"):
+    for name in ("kernels benchmarked", "picks not timed", "compile seconds"):
         print(f"\n{name}:")
         for label, value in found[name].items():
             print(f"  {label:34} {value:.4g}")

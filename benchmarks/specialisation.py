@@ -1,6 +1,6 @@
 """What training the shipped model further on one's own problems gains there, and costs elsewhere.
 
-    python benchmarks/specialisation.py [--workloads bmm/tf32 mm/tf32] [--output results.json]
+    python benchmarks/specialisation.py [--workloads bmm/tf32 mm/tf32]
 
 A workload is one op in one precision of the validation set, whose complete spaces were timed. Half
 of its problems are one's own: `torch-diode train --init-from shipped` gets their timings and no
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _live import RESULTS, made_with, save
 
-from torch_diode.files.atomic import write_text
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.hardware import known
 from torch_diode.model.registry import ModelRegistry
@@ -119,7 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workloads", nargs="+", help="such as mm/tf32; all by default")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, default=RESULTS / "specialisation.json")
     options = parser.parse_args()
     shipped = ModelRegistry().find("matmul", known(CHIP))
     if shipped is None:
@@ -131,9 +131,8 @@ def main() -> None:
         show(rows[-1])
     rows.append(pooled(rows))
     show(rows[-1])
-    if options.output:
-        record = {"seed": options.seed, "data": str(DATA.relative_to(ROOT)), "rows": rows}
-        write_text(options.output, json.dumps(record, indent=1) + "\n")
+    data = str(DATA.relative_to(ROOT))
+    save(options.output, {**made_with(CHIP, options.seed), "data": data, "rows": rows})
 
 
 if __name__ == "__main__":

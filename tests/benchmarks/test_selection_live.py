@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from tests.benchmarks.rehearsal import ROOT, rehearse
+from torch_diode.candidates.one_step import as_in_space
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.hardware.names import known
+from torch_diode.heuristics.analytical import AnalyticalHeuristic
+from torch_diode.integration.lowering import pretend
 from torch_diode.types.problem import MMShape
 
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
@@ -39,7 +42,7 @@ def test_every_part_is_rehearsed_and_gone_on_with(tmp_path: Path) -> None:
         "selection_live.py", output, "--problems", "2", "--parts", "clean,cold", *few
     )
     assert data["dry"]
-    assert {"hardware", "torch", "triton", "seed", "date", "command", "python"} <= set(data)
+    assert {"hardware", "model", "torch", "triton", "seed", "date", "commands"} <= set(data)
     assert {row["set"] for row in data["rows"]} == {"log-normal", "real models"}
     for row in data["rows"]:
         assert MMShape.from_key(row["problem"]).key == row["problem"]
@@ -54,6 +57,7 @@ def test_every_part_is_rehearsed_and_gone_on_with(tmp_path: Path) -> None:
     assert "diode over aten" in printed
 
     again, _ = rehearse("selection_live.py", output, "--problems", "2", "--parts", "tuned", *few)
+    assert len(again["commands"]) == 2
     assert [row["times"]["aten"] for row in again["rows"]] == [
         row["times"]["aten"] for row in data["rows"]
     ]
@@ -61,6 +65,43 @@ def test_every_part_is_rehearsed_and_gone_on_with(tmp_path: Path) -> None:
         assert row["max-autotune"]["pick"] in row["times"]
     assert again["summary"]["all"]["max-autotune over best"]["geomean"] >= 1.0
     assert again["summary"]["kernels benchmarked"]["diode max-autotune"] == 3.0
+
+
+def test_a_file_of_another_seed_or_model_is_not_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    live = importlib.import_module("_live")
+    path = tmp_path / "there.json"
+    head, rows = live.begun(path, "nvidia-h200", 7, True)
+    assert (head["seed"], rows) == (7, [])
+    live.save(path, {**head, "rows": [{"problem": "one"}]})
+    again, rows = live.begun(path, "nvidia-h200", None, True)
+    assert (again["seed"], rows) == (7, [{"problem": "one"}])
+    assert again["commands"] == [*head["commands"], *head["commands"]]
+    assert live.begun(path, "nvidia-h200", 8, True)[1] == []
+    monkeypatch.setattr(live, "model_digest", lambda hardware: "another")
+    head, rows = live.begun(path, "nvidia-h200", None, True)
+    assert (head["model"], rows) == ("another", [])
+    assert len(head["commands"]) == 1
+
+
+def test_a_kernel_without_a_loop_is_timed_by_whichever_name_it_is_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Max-autotune lists it with several stages, the space has it with one."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    selection = importlib.import_module("_selection")
+    compiling = importlib.import_module("_selection_compiling")
+    hardware = known("nvidia-h200")
+    problem = MMShape("mm", 559, 6336, 64, transpose_b=True)
+    with pretend(hardware):
+        posed = selection.Posed(problem, selection.LOG_NORMAL)
+        found = compiling.choices_of(posed, hardware, AnalyticalHeuristic())
+    timed = {kernel.candidate for kernel in found.kernels}
+    listed = [c for c in found.default if c.config.block_k >= problem.K]
+    assert any(c.config.num_stages > 1 for c in listed)
+    assert {as_in_space(c, problem) for c in listed} <= timed
 
 
 def test_compile_seconds_are_weighted_to_all_problems(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,7 +115,7 @@ class Timer:
             self._rounds(launches, members, repeats, samples)
             settled = {i: settle(samples[i]) for i in members}
             best = min(settled.values(), key=lambda m: m.time_us)
-            noise = _half_width(best)
+            noise = half_width(best)
             if noise <= band:
                 break
             behind = 1 + max(_TIED, 2 * noise)
@@ -199,7 +199,7 @@ def settle(samples: Sequence[float]) -> Measured:
     return Measured(round(middle, 4), round((high - low) / 2 / middle, 5), len(taken))
 
 
-def _half_width(measured: Measured) -> float:
+def half_width(measured: Measured) -> float:
     """Half the 95% interval of a settled time, relative: of normal samples, half the
     interquartile range is 0.674 standard deviations, and the mean of the middle half has 1.09
     times a mean's error."""

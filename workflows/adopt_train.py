@@ -1,0 +1,66 @@
+"""Put a run of `collect_matmul.py train` or `vendor` into the training data, as a file of its own.
+
+    python workflows/adopt_train.py --new new/ --into train/sweep-10.parquet
+
+Problems that another file of the same folder has are left out, so that no two files tell different
+times of one problem. A problem that is for validation ends the run: training must not see it.
+Nothing is written over, and nothing at all with `--dry`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+from _collect_problems import never_trained_on
+
+from torch_diode.collection.stratum import Sizes, sizes_of
+from torch_diode.files.datasets import read_dataset, write_dataset
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.problem import MMShape
+
+
+def adopted(new: Dataset, known: set[MMShape], held: frozenset[Sizes]) -> Dataset:
+    """The timings of problems that are not known; `ValueError` where one is held for validation."""
+    problems = problems_of(new)
+    kept_back = [p for p in problems if sizes_of(p) in held]
+    if kept_back:
+        raise ValueError(f"{len(kept_back)} problems are for validation, such as {kept_back[0]}")
+    fresh = np.array([p not in known for p in problems], bool)
+    return new.take(fresh[new.problems.ids])
+
+
+def problems_of(dataset: Dataset) -> list[MMShape]:
+    """Each problem once."""
+    return [dataset.problem(int(row)) for row in dataset.problems.first]
+
+
+def main() -> None:
+    """Leave out, tell, write."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--new", type=Path, required=True, help="what was collected, a folder")
+    parser.add_argument("--into", type=Path, required=True, help="the file to write")
+    parser.add_argument("--dry", action="store_true", help="only tell")
+    given = parser.parse_args()
+    if given.into.exists():
+        sys.exit(f"{given.into}: exists already; name a new file")
+    known: set[MMShape] = set()
+    for path in sorted(given.into.parent.glob("*.parquet")):
+        known.update(problems_of(read_dataset(path)))
+    new = read_dataset(given.new)
+    try:
+        after = adopted(new, known, never_trained_on())
+    except ValueError as error:
+        sys.exit(f"{given.new}: {error}")
+    left_out = len(new.problems) - len(after.problems)
+    print(f"{len(after):,} timings of {len(after.problems):,} problems; {left_out:,} were known")
+    if not given.dry:
+        write_dataset(after, given.into)
+
+
+if __name__ == "__main__":
+    main()
