@@ -28,6 +28,7 @@ os.environ["TORCH_DIODE"] = "0"
 
 import numpy as np
 import torch
+from _captured import captured, captured_with
 from _live import RESULTS, as_table, attempted, geomean, made_with, quantile, save, shipped
 from torch import Tensor
 from torch.nn import functional
@@ -124,10 +125,11 @@ class Bench:
         best = best_triton(counted)
         if best is None:
             return row
-        triton, result = self._made(fn, inputs, best)
+        triton, result = captured_with(fn, inputs, best)
         row["difference"] = float((result.float() - expected).norm() / expected.norm())
         alone = [
-            self._made(product, inputs[:2], candidate)[0] for candidate in (Candidate(ATEN), best)
+            captured_with(product, inputs[:2], candidate)[0]
+            for candidate in (Candidate(ATEN), best)
         ]
         found = self.timer.measure([aten, triton, *alone], ((float("inf"), 30),))
         names = ("aten_us", "triton_us", "aten_alone_us", "triton_alone_us")
@@ -142,37 +144,9 @@ class Bench:
 
         before = len(registration.explain())
         with registration.using(self.heuristic, "observe", epilogues=epilogues):
-            replay, _ = self._captured(fn, inputs)
+            replay, _ = captured(fn, inputs)
             found = registration.explain()[before:]
         return (found[-1] if found else None), replay
-
-    def _made(
-        self, fn: Callable[..., Tensor], inputs: list[Tensor], candidate: Candidate
-    ) -> tuple[Callable[[], Any], Tensor]:
-        from torch_diode.integration import registration
-        from torch_diode.integration.static_kernels import Exactly
-
-        with registration.using(Exactly([candidate]), epilogues=False):
-            return self._captured(fn, inputs)
-
-    def _captured(
-        self, fn: Callable[..., Tensor], inputs: list[Tensor]
-    ) -> tuple[Callable[[], Any], Tensor]:
-        import torch._inductor.config as inductor_config
-
-        torch.compiler.reset()
-        compiled = torch.compile(fn, dynamic=False)
-        # A graph from a cache would ask for no decision; kernels may come from one.
-        with inductor_config.patch({"fx_graph_cache": False}):
-            result = compiled(*inputs).clone()
-        side = torch.cuda.Stream()
-        with torch.cuda.stream(side):
-            compiled(*inputs)
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            compiled(*inputs)
-        return graph.replay, result
 
 
 # Without one
@@ -256,6 +230,18 @@ def summary(rows: list[Row], hardware: Hardware) -> dict[str, Any]:
             for share in (0.25, 0.5, 0.75)
         ],
         "fitted": fitted(found, hardware),
+        "by work": {work: by_work([row for row in timed if row["work"] == work]) for work in WORK},
+    }
+
+
+def by_work(rows: list[Row]) -> Row:
+    """The same of one kind."""
+    return {
+        "cases": len(rows),
+        "counted in": sum(row["counted_us"] > 0 for row in rows),
+        "chosen over the faster side": geomean([row["with_over_best"] for row in rows]),
+        "the same, nothing counted": geomean([row["without_over_best"] for row in rows]),
+        "ATen over Triton": geomean([row["aten_us"] / row["triton_us"] for row in rows]),
     }
 
 
@@ -296,7 +282,14 @@ def show(rows: list[Row], hardware: Hardware) -> None:
         chosen = [row.get("with"), row.get("without")]
         table.append([row.get("problem", row.get("fault")), row["work"], *values, *chosen])
     print(as_table(table))
-    for name, value in summary(rows, hardware).items():
+    found = summary(rows, hardware)
+    kinds = {work: part for work, part in found.pop("by work").items() if part["cases"]}
+    if kinds:
+        names = list(next(iter(kinds.values())))
+        print()
+        print(as_table([["then", *names], *([w, *part.values()] for w, part in kinds.items())]))
+        print()
+    for name, value in found.items():
         shown = f"{value:.4g}" if isinstance(value, (int, float)) else value
         print(f"{name:46} {shown}")
 

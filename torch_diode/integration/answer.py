@@ -51,6 +51,7 @@ class Answer:
             if ATEN in self._offered and not question.has_vendor:
                 return row, []
             releases.marks_of(choice)[ALONE] = True
+            releases.leave_operands_alone(choice)
             return row, [choice]
         raise DiodeError(
             f"{question.op}: got {TRIES} candidates Inductor cannot render; expected one it can; "
@@ -99,7 +100,10 @@ class Answer:
 def keep_alone(choices: list[Any]) -> list[Any]:
     """Of all that Inductor collected for a matmul, the one marked to stand alone, if any is.
 
-    addmm is asked for in several calls from 2.12 on: only the whole list shows the others.
+    addmm is asked for in several calls from 2.12 on: only the whole list shows the others. And
+    only here it is what Inductor uses: a choice of max-autotune's may have been rendered again.
     """
-    alone = [choice for choice in choices if releases.marks_of(choice).get(ALONE)]
-    return alone[:1] or choices
+    kept = [choice for choice in choices if releases.marks_of(choice).get(ALONE)][:1] or choices
+    if len(kept) == 1 and not releases.marks_of(kept[0]).keys().isdisjoint((ALONE, FEW)):
+        releases.leave_operands_alone(kept[0])
+    return kept

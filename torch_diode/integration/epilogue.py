@@ -16,6 +16,10 @@ over the same elements, and is no output; the work has one result, and that goes
 fuse with nothing (a matmul, an attention, a convolution) or out of the graph. A reduction behind
 it would have made one kernel with it anyway. Work on the products of two matmuls is counted once.
 
+What comes before a matmul is not counted: neither ATen nor a template takes it along, since a
+choice that runs alone is told to leave its operands as they are (`releases.leave_operands_alone`;
+`benchmarks/prologues.py` shows what it would cost).
+
 That a template takes the work along does not endanger it: Triton hands the accumulator over in
 parts, through shared memory the main loop no longer needs, and compiled kernels with such work
 were seen to need not a byte more than those without.

@@ -228,6 +228,20 @@ def can_be_rendered(choice: Any) -> bool:
     return matmul_hook() == GENERATOR_HOOK or choice.choice is not None
 
 
+def leave_operands_alone(choice: Any) -> None:
+    """Have a rendered template load its operands as they are, pointwise work on them done before.
+
+    A template that runs alone would do that work itself, again for each block that loads an
+    operand, and nobody asks whether that is faster. Where Inductor benchmarks, it does not by
+    default.
+    """
+    from torch.utils._ordered_set import OrderedSet
+
+    caller = getattr(choice, "choice", choice)
+    if hasattr(caller, "allowed_prologue_inps"):
+        caller.allowed_prologue_inps = OrderedSet()
+
+
 def fixed_layout(inputs: Any, layout: Any | None) -> Any:
     """The output's layout as a Triton template needs it: decided, not flexible."""
     from torch._inductor.ir import FixedLayout

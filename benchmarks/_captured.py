@@ -1,0 +1,41 @@
+"""A compiled function as a CUDA graph, so that its kernels can be timed without their launches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torch_diode.types.candidate import Candidate
+
+
+def captured(fn: Callable[..., Tensor], inputs: list[Tensor]) -> tuple[Callable[[], Any], Tensor]:
+    """What replays it, and its result."""
+    import torch._inductor.config as inductor_config
+
+    torch.compiler.reset()
+    compiled = torch.compile(fn, dynamic=False)
+    # A graph from a cache would ask for no decision; kernels may come from one.
+    with inductor_config.patch({"fx_graph_cache": False}):
+        result = compiled(*inputs).clone()
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        compiled(*inputs)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        compiled(*inputs)
+    return graph.replay, result
+
+
+def captured_with(
+    fn: Callable[..., Tensor], inputs: list[Tensor], candidate: Candidate
+) -> tuple[Callable[[], Any], Tensor]:
+    """The same, its matmul run by one candidate."""
+    from torch_diode.integration import registration
+    from torch_diode.integration.static_kernels import Exactly
+
+    with registration.using(Exactly([candidate]), epilogues=False):
+        return captured(fn, inputs)
