@@ -48,13 +48,18 @@ def _ratios(cold: dict[Any, Row], turns: dict[Any, Row]) -> Row:
         "gpu over max-autotune": over["max-autotune"][0] if tuned else None,
         "compile over reduce-overhead": _over(pair[0], {"compile_s": plain_s}, "compile_s"),
         "max-autotune compile over": _over(tuned, pair[0], "compile_s"),
+        "memory over reduce-overhead": _over(*pair, "peak_mb"),
+        "default: gpu over plain": _over(
+            *(cold.get(("default", d)) for d in (True, False)), "gpu_ms"
+        ),
         "max-autotune: gpu over the better": max(each[0] for each in few.values()) if few else None,
         "max-autotune: gpu over plain": few["max-autotune"][0] if few else None,
     }
 
 
 def _over(one: Row | None, other: Row | None, column: str) -> float | None:
-    return one[column] / other[column] if one and other else None
+    both = one and other and column in one and column in other
+    return one[column] / other[column] if both else None
 
 
 def show(rows: list[Row]) -> None:

@@ -112,15 +112,20 @@ def _of_models(models: dict[str, Any]) -> Iterator[str]:
         ("gpu over max-autotune", "over `max-autotune`", 3),
         ("compile over reduce-overhead", "compile time over `reduce-overhead`", 2),
         ("max-autotune compile over", "`max-autotune`'s compile time over torch-diode's", 1),
+        ("memory over reduce-overhead", "peak memory over `reduce-overhead`", 2),
     )
     columns = [each for each in asked if means.get(each[0]) is not None]
+    seen = {name: sum(row.get(name) is not None for row in found.values()) for name in means}
     titles = ["whole models, torch-diode with `reduce-overhead`", *(told for _, told, _ in columns)]
     yield f"| {' | '.join(titles)} |"
     yield f"| {' | '.join('---' for _ in titles)} |"
     for name, row in {**found, "geometric mean": means}.items():
-        cells = [_number(row[column], digits) for column, _, digits in columns]
+        cells = [_number(row.get(column), digits) for column, _, digits in columns]
         if "noise" in row:
             cells[0] += f" ± {row['noise']:.3f}"
+        else:
+            few = (f" (of {seen[name]})" if seen[name] < len(found) else "" for name, *_ in columns)
+            cells = [cell + text for cell, text in zip(cells, few, strict=True)]
         yield f"| {name} | {' | '.join(cells)} |"
 
 
