@@ -76,6 +76,10 @@ def one_by_one(p, candidates, kind, hardware):
         p.B * (read * p.K * p.item + p.M * p.N * p.out_item) / bandwidth,
         np.ceil(each / together) * steps * np.float32(0.5) / f["num_stages"],
     ]
+    low = p.low_bits[0]
+    piece_a = min(low[0 if kind[1].transpose_a else 2] * p.item, 16)
+    piece_b = min(low[2 if kind[1].transpose_b else 1] * p.item, 16)
+    pieces = m * k * p.item / piece_a + n * k * p.item / piece_b
     total = np.float32(0)
     for time in times:
         total = total + np.square(np.square(np.minimum(time, np.float32(1e9))))
@@ -93,13 +97,16 @@ def one_by_one(p, candidates, kind, hardware):
         np.log2(together * f["num_stages"] * loads),
         np.minimum(steps / f["num_stages"], 8),
         *(np.log((time + np.float32(0.1)) / roof) for time in times),
+        np.log2(pieces / (f["num_warps"] * hardware.warp_size)),
     ]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-@pytest.mark.parametrize("sizes", [(560, 1024, 768), (1, 4096, 4096), (8192, 8192, 33), (7, 5, 3)])
-def test_joint_features_are_what_they_are_computed_one_by_one(sizes, dtype):
-    problem = MMShape("mm", *sizes, dtype=dtype)
+@pytest.mark.parametrize("layout", ["nt", "nn", "tn"])
+@pytest.mark.parametrize("sizes", [(560, 1024, 768), (1, 4096, 4096), (8192, 8198, 33), (7, 5, 3)])
+def test_joint_features_are_what_they_are_computed_one_by_one(sizes, dtype, layout):
+    turned = [letter == "t" for letter in layout]
+    problem = MMShape("mm", *sizes, dtype=dtype, transpose_a=turned[0], transpose_b=turned[1])
     space = candidate_space(problem, H200)
     arrays = ProblemArrays.of(problem)
     found = joint_features(arrays, config_arrays(space, problem, H200), H200)

@@ -26,7 +26,7 @@ from torch_diode.types.candidates import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import BIASES, DTYPE_BYTES, OPS, MMShape
 
-FEATURES_VERSION = 2
+FEATURES_VERSION = 3
 
 TEMPLATES = ("triton::mm", "triton::bmm", "triton::mm_persistent_tma")
 """Templates a model can tell apart; it has seen no others and must not be asked about them."""
@@ -58,6 +58,9 @@ PROBLEM_NAMES = (
     "aligned_a",
     "aligned_b",
     "aligned_c",
+    "log2_piece_a",
+    "log2_piece_b",
+    "log2_piece_c",
     "log2_row_bytes_a",
     "log2_row_bytes_b",
 )
@@ -98,6 +101,7 @@ JOINT_NAMES = (
     "log_memory",
     "log_latency",
     "log_estimate",
+    "log2_loads_a_thread",
 )
 FEATURE_NAMES = (*PROBLEM_NAMES, *CONFIG_NAMES, *JOINT_NAMES)
 
@@ -145,6 +149,8 @@ class ConfigArrays:
     """Tiles that the whole chip works on at a time."""
     log_kept_busy: Floats
     """log2 of what one resident tile brings: rows for its warps and for its bytes in flight."""
+    loaded: Floats
+    """Bytes a thread loads for a step along K: rows for A and for B."""
     features: Floats
     """The block of `CONFIG_NAMES`; all zero where a candidate has no config."""
 
@@ -180,7 +186,8 @@ def problem_features(problems: Problems, hardware: Hardware) -> Floats:
     """The block of `PROBLEM_NAMES`, one row a problem."""
     p, xp = problems, problems.xp
     b = bounds(p, hardware)
-    low = low_m, low_n, low_k = p.low
+    low = p.low
+    pieces = (*_pieces(p), xp.minimum(low[1] * p.out_item, _ALIGNED_BYTES))
     columns = [
         *map(xp.log2, (p.B, p.M, p.N, p.K, b.flops, b.moved, b.flops / b.moved, b.outputs)),
         *map(xp.log, (b.roofline_us, b.compute_us / b.memory_us)),
@@ -190,13 +197,21 @@ def problem_features(problems: Problems, hardware: Hardware) -> Floats:
         *(p.bias == number for number in range(1, len(BIASES))),
         *(size >= divisor for size in low for divisor in _DIVISORS),
         *(xp.log2(xp.minimum(size, _LARGEST_LOW_BIT)) / 8 for size in low),
-        either(p.transpose_a, low_m, low_k) * p.item >= _ALIGNED_BYTES,
-        either(p.transpose_b, low_k, low_n) * p.item >= _ALIGNED_BYTES,
-        low_n * p.out_item >= _ALIGNED_BYTES,
+        *(piece == _ALIGNED_BYTES for piece in pieces),
+        *(xp.log2(piece) / 4 for piece in pieces),
         xp.log2(either(p.transpose_a, p.M, p.K) * p.item),
         xp.log2(either(p.transpose_b, p.K, p.N) * p.item),
     ]
     return by_problem(columns)
+
+
+def _pieces(p: Problems) -> tuple[Values, Values]:
+    """Bytes of A and of B that one load can take, 16 at most: their rows start so far apart."""
+    low_m, low_n, low_k = p.low
+    return (
+        p.xp.minimum(either(p.transpose_a, low_m, low_k) * p.item, _ALIGNED_BYTES),
+        p.xp.minimum(either(p.transpose_b, low_k, low_n) * p.item, _ALIGNED_BYTES),
+    )
 
 
 def by_problem(rows: Sequence[Values]) -> Floats:
@@ -229,7 +244,8 @@ def config_arrays(candidates: Candidates, kind: MMShape, hardware: Hardware) -> 
     persistent = candidates.is_template(TEMPLATES[2])
     resident = np.where(persistent, 1, np.maximum(resident, 1)).astype(np.float32)
     shared_limit = max(hardware.shared_memory_per_block, 1)
-    loaded = (block_m + block_n) * block_k * DTYPE_BYTES[kind.dtype]
+    item = DTYPE_BYTES[kind.dtype]
+    loaded = (block_m + block_n) * block_k * item
     columns = [
         *(candidates.is_template(name) for name in TEMPLATES),
         *np.log2([block_m, block_n, block_k]),
@@ -258,6 +274,7 @@ def config_arrays(candidates: Candidates, kind: MMShape, hardware: Hardware) -> 
         resident=resident,
         at_once=units * resident,
         log_kept_busy=np.log2([warps, stages * loaded]),
+        loaded=np.stack([block_m, block_n]) * (block_k * item / threads),
         features=features,
     )
 
@@ -290,9 +307,11 @@ def joint_features(
     _memory_us(p, c, counts, grid, bytes_a_us, out=times[2])
     np.multiply(np.ceil(each / together) * steps, c.latency_us, out=times[3])
     np.add(_soft_maximum(times), LAUNCH_US, out=out[19])
-    out[15:] += 0.1
-    out[15:] /= bounds(p, hardware).roofline_us
-    np.log(out[15:], out=out[15:])
+    out[15:20] += 0.1
+    out[15:20] /= bounds(p, hardware).roofline_us
+    np.log(out[15:20], out=out[15:20])
+    piece_a, piece_b = _pieces(p)
+    np.log2(c.loaded[0] / piece_a + c.loaded[1] / piece_b, out=out[20])
 
     np.log2(counts[:2], out=out[:2])
     np.log2(tiles, out=out[2])
