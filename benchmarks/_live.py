@@ -44,8 +44,17 @@ def made_with(hardware: str, seed: int = 0) -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0,
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         "seed": seed,
-        "commands": [" ".join([Path(sys.argv[0]).name, *sys.argv[1:]])],
+        "commands": [command()],
     }
+
+
+def command() -> str:
+    """As it was typed, but for where the results go."""
+    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    if "--output" in words:
+        place = words.index("--output")
+        del words[place : place + 2]
+    return " ".join(words)
 
 
 def begun(

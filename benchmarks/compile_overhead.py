@@ -184,13 +184,12 @@ def asking_again(rounds: list[Stopwatch], last: int) -> Iterator[None]:
     def hook(handler: Any, choices: Any, inputs: Any, templates: Any, op: str, extra: Any) -> Any:
         asked.append((handler, op, inputs, templates, extra or {}, dict.fromkeys(choices, ())))
         if len(asked) == last:
-            rendered = releases.can_be_rendered
-            releases.can_be_rendered = lambda choice: True
-            for watch in rounds:
-                with watch.running():
-                    for given in asked:
-                        handler.decider._decide(Question(*given))
-            releases.can_be_rendered = rendered
+            unwritten = {"can_be_rendered": lambda _: True, "leave_operands_alone": lambda _: None}
+            with mock.patch.multiple(releases, **unwritten):
+                for watch in rounds:
+                    with watch.running():
+                        for given in asked:
+                            handler.decider._decide(Question(*given))
         return [choice for own in choices.values() for choice in own]
 
     DiodeInductorChoices._finalize_template_configs = hook  # type: ignore[method-assign,assignment]

@@ -27,7 +27,7 @@ def models(
     \b
     $ torch-diode models
     heuristic   hardware      name        kB   kind       @1       @3       @5   torch    triton
-    matmul      nvidia-h200   matmul   1,957   deep   1.0106   1.0031   1.0020   2.11.0   3.6.0
+    matmul      nvidia-h200   matmul   1,968   deep   1.0110   1.0028   1.0016   2.11.0   3.6.0
     """
     registry = ModelRegistry()
     entries = registry.manifest()["models"]

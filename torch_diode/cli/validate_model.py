@@ -43,7 +43,7 @@ def validate_model(
     $ torch-diode validate-model --dataset diode_datasets/matmul/nvidia-h200/validation
     Regret@k, geometric mean over problems
                    problems       @1       @3       @5      @10      @20   p95@1   p99@1   max@1
-    model               530   1.0106   1.0032   1.0020   1.0007   1.0004   1.057   1.139   1.328
+    model               530   1.0110   1.0028   1.0016   1.0005   1.0002   1.067   1.137   1.302
     noise alone               1.0015   1.0011   1.0011   1.0010   1.0009
     ATen alone          530   1.1292        -        -        -        -   1.672   2.179   2.680
     analytical          530   1.1089   1.0614   1.0496   1.0295   1.0175   1.515   2.253   3.815
