@@ -10,6 +10,7 @@ import json
 import math
 import os
 import platform
+import shlex
 import subprocess
 import sys
 import warnings
@@ -54,7 +55,7 @@ def command() -> str:
     if "--output" in words:
         place = words.index("--output")
         del words[place : place + 2]
-    return " ".join(words)
+    return shlex.join(words)
 
 
 def begun(
@@ -75,7 +76,7 @@ def begun(
 
 
 def model_digest(hardware: str) -> str:
-    """The first digits of the SHA-256 of the shipped model's file."""
+    """The first digits of the SHA-256 of the model's file that `shipped` reads."""
     pointer = ModelRegistry().find("matmul", known(hardware))
     return hashlib.sha256(pointer.path.read_bytes()).hexdigest()[:12] if pointer else "none"
 
@@ -98,7 +99,7 @@ def gpu_name() -> str:
 
 
 def shipped(hardware: Hardware) -> Heuristic:
-    """The model that comes with the package, whatever the environment says."""
+    """The chip's trained model, whatever `TORCH_DIODE_MODEL` says."""
     from torch_diode.integration import defaults
     from torch_diode.integration.settings import Settings
 

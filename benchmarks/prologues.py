@@ -101,7 +101,7 @@ def cases(count: int) -> list[Case]:
 
 
 def best_triton(problem: MMShape, hardware: Hardware, heuristic: Heuristic) -> Candidate:
-    """The first of a plain compile's."""
+    """What the model ranks first, of the template a plain compile may use."""
     space = candidate_space(problem, hardware)
     space = space.take(space.is_template("triton::mm"))
     ranking = heuristic.rank(problem, space, hardware)

@@ -58,6 +58,8 @@ def main() -> None:
         sys.exit(f"{given.new}: {error}")
     left_out = len(new.problems) - len(after.problems)
     print(f"{len(after):,} timings of {len(after.problems):,} problems; {left_out:,} were known")
+    if not len(after):
+        sys.exit(f"{given.new}: nothing new in it")
     if not given.dry:
         write_dataset(after, given.into)
 

@@ -17,8 +17,8 @@ from torch._inductor.virtualized import V
 
 from tests.integration.cases import BLOCKS, CONFIG, MAX_AUTOTUNE, OPS, B, K, M, N, inputs
 from tests.integration.forced import Answering, Forced, abstaining
-from torch_diode.integration import registration
-from torch_diode.integration.answer import FEW
+from torch_diode.integration import registration, releases
+from torch_diode.integration.answer import FEW, keep_alone
 from torch_diode.integration.choices import DiodeInductorChoices
 from torch_diode.integration.guard import DiodeWarning
 from torch_diode.integration.lowering import Input, lower
@@ -271,6 +271,24 @@ def test_observe_mode_records_and_changes_nothing() -> None:
     with registration.using(Forced(CONFIG), mode="observe"):
         assert lower(torch.mm, inputs("mm")).source == plain
     assert len(registration.explain()) == 1
+
+
+def test_observe_mode_leaves_max_autotune_its_list() -> None:
+    """Also where ATen, which is torch's own choice there, would have stood alone."""
+    found: list[int] = []
+
+    def count(choices: list[Any]) -> list[Any]:
+        found.append(len(keep_alone(choices)))
+        return choices[:1]  # one is not benchmarked
+
+    undo = releases.add_preprocessing(count)
+    try:
+        lower(torch.mm, inputs("mm"), MAX_AUTOTUNE, generate=False)
+        with registration.using(Forced(None), mode="observe"):
+            lower(torch.mm, inputs("mm"), MAX_AUTOTUNE, generate=False)
+    finally:
+        undo()
+    assert found[0] == found[1] > 1
 
 
 class TheirChoices(InductorChoices):

@@ -27,11 +27,20 @@ class Answer:
     """Makes choices of candidates; what cannot be rendered is left out.
 
     A choice is rendered here, inside the guard, since a single one that turns out to be none
-    would leave Inductor with nothing to run.
+    would leave Inductor with nothing to run. Where torch-diode only observes, torch's own choices
+    are not marked: they stay torch's.
     """
 
-    def __init__(self, question: Question, offered: dict[str, Any], candidates: Candidates) -> None:
+    def __init__(
+        self,
+        question: Question,
+        offered: dict[str, Any],
+        candidates: Candidates,
+        *,
+        observing: bool = False,
+    ) -> None:
         self._question, self._offered, self._candidates = question, offered, candidates
+        self._observing = observing
         self.rendering_ns = 0
 
     def single(self, rows: Iterable[int]) -> tuple[int, list[Any] | None]:
@@ -78,7 +87,7 @@ class Answer:
 
     def _vendor_alone(self) -> list[Any] | None:
         question = self._question
-        if not question.max_autotune:
+        if self._observing or not question.max_autotune:
             return None
         if not question.has_vendor:
             return []
@@ -100,8 +109,9 @@ class Answer:
 def keep_alone(choices: list[Any]) -> list[Any]:
     """Of all that Inductor collected for a matmul, the one marked to stand alone, if any is.
 
-    addmm is asked for in several calls from 2.12 on: only the whole list shows the others. And
-    only here it is what Inductor uses: a choice of max-autotune's may have been rendered again.
+    addmm is asked for in several calls from 2.12 on: only the whole list shows the others. One
+    choice is run without being benchmarked, so it is told here to leave its operands alone, too:
+    with max-autotune, Inductor may have rendered it again since.
     """
     kept = [choice for choice in choices if releases.marks_of(choice).get(ALONE)][:1] or choices
     if len(kept) == 1 and not releases.marks_of(kept[0]).keys().isdisjoint((ALONE, FEW)):

@@ -134,7 +134,8 @@ class Decider:
         problem, offered, candidates = self._pose(question, hardware)
         ranking = self._rank(problem, candidates, hardware)
         ranking, follows = self._as_compiled(ranking, question, candidates, hardware)
-        answer = Answer(question, offered, candidates)
+        observing = self.settings.mode == "observe"
+        answer = Answer(question, offered, candidates, observing=observing)
         if self.settings.mode == "auto" and question.max_autotune:
             count = selection.how_many(ranking, candidates, self.settings.top)
             rows = selection.shortlist(ranking, candidates, count)
@@ -146,7 +147,7 @@ class Decider:
         took = (time.perf_counter_ns() - start - answer.rendering_ns) / 1000
         if choices != []:
             self._keep(question, problem, hardware, candidates, ranking, rows, took, follows)
-        return choices if self.settings.mode != "observe" else None
+        return None if observing else choices
 
     def _have_few_timed(self) -> None:
         from torch_diode.integration.clean_times import clean_times

@@ -232,8 +232,8 @@ def leave_operands_alone(choice: Any) -> None:
     """Have a rendered template load its operands as they are, pointwise work on them done before.
 
     A template that runs alone would do that work itself, again for each block that loads an
-    operand, and nobody asks whether that is faster. Where Inductor benchmarks, it does not by
-    default.
+    operand, and nobody asks whether that is faster. Where there are several choices, Inductor
+    benchmarks it.
     """
     from torch.utils._ordered_set import OrderedSet
 
