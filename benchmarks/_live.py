@@ -113,9 +113,10 @@ def save(path: Path, data: dict[str, Any]) -> None:
     """As JSON, whole or not at all; `rows`, where there are any, with a line for each."""
     path.parent.mkdir(parents=True, exist_ok=True)
     plain = _plain(data)
-    rows = [json.dumps(row, allow_nan=False) for row in plain.pop("rows", [])]
+    rows = plain.pop("rows", None)
     head = json.dumps(plain, indent=1, allow_nan=False)
-    if rows:
+    if rows is not None:
+        rows = [json.dumps(row, allow_nan=False) for row in rows]
         head = head.removesuffix("\n}") + ',\n "rows": [\n' + ",\n".join(rows) + "\n]}"
     write_text(path, f"{head}\n")
 

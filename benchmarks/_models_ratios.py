@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from _live import as_table, geomean
+from _live import Row, as_table, geomean
 from _models import MODELS
 
 IN_TURN = "in turn"
-
-Row = dict[str, Any]
 
 
 def summary(rows: list[Row]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _live import geomean, quantile
+from _live import Row, geomean, quantile
 
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import read_shapes
@@ -33,8 +33,6 @@ DIODE, TUNED, DEFAULT = "diode", "diode max-autotune", "max-autotune"
 PLAIN = "plain"
 NO_MATMUL = "no matmul"
 """In place of a pick, where torch ran something else."""
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ os.environ["TORCH_DIODE"] = "0"
 import numpy as np
 import torch
 from _captured import captured, captured_with
-from _live import RESULTS, as_table, attempted, geomean, made_with, quantile, save, shipped
+from _live import RESULTS, Row, as_table, attempted, geomean, made_with, quantile, save, shipped
 from torch import Tensor
 from torch.nn import functional
 
@@ -55,8 +55,6 @@ SIZES = (
     (2048, 256, 1024),
 )
 """M, N, K."""
-
-Row = dict[str, Any]
 
 
 def product(x: Tensor, w: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Whether a template should take along what comes before a matmul. Needs a GPU.
 
     python benchmarks/prologues.py --minutes 2
-    python benchmarks/prologues.py --dry --problems 5      # no GPU: real lowerings, made-up times
+    python benchmarks/prologues.py --dry --problems 4      # no GPU: real lowerings, made-up times
 
 Where a lone template runs a matmul, Inductor lets it do the pointwise work on an operand itself, as
 it is loaded: once for each block that loads it, and without asking whether that is faster.

@@ -75,6 +75,8 @@ def test_a_file_of_another_seed_or_model_is_not_gone_on_with(
     path = tmp_path / "there.json"
     head, rows = live.begun(path, "nvidia-h200", 7, True)
     assert (head["seed"], rows) == (7, [])
+    live.save(path, {**head, "rows": []})
+    assert live.begun(path, "nvidia-h200", None, True)[1] == [], "cut short before its first row"
     live.save(path, {**head, "rows": [{"problem": "one"}]})
     again, rows = live.begun(path, "nvidia-h200", None, True)
     assert (again["seed"], rows) == (7, [{"problem": "one"}])
