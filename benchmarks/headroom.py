@@ -1,0 +1,172 @@
+"""What better choices could still gain, by the live results and the model. Needs no GPU.
+
+    python benchmarks/headroom.py
+
+Single matmuls (`results/selection_live.json`): GPU time over the best known of a chooser that is
+never wrong, but may have a kernel compiled for so many of the problems only, and what that makes of
+compile time, which is to stay low as well; and how much of torch-diode's own regret is the choice
+between its kernel and ATen, how much the choice of the kernel.
+
+Whole models (`results/models_live.json`): the time of a call, had every matmul the fastest kernel
+the model knows of, and all else stayed as it is. That a kernel may take along what follows the
+matmul is not counted, nor that plain torch pads some matmuls of a training step.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from _live import RESULTS, Row, as_table, geomean, made_with, model_digest, save, shipped
+from _models_ratios import IN_TURN
+from _selection import DIODE, ratios
+
+from torch_diode.candidates import candidate_space
+from torch_diode.hardware import known
+from torch_diode.heuristics.base import Heuristic
+from torch_diode.integration import selection
+from torch_diode.types.candidate import ATEN
+from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import BATCHED, MMShape
+
+SHARES = (0.0, 0.2, 0.4, 0.6, 1.0)
+MOST_COMPILE = 1.5
+"""Compile time over plain torch's that is to be kept to."""
+MODE = "reduce-overhead"
+
+
+def kernels_allowed(compiled: float) -> float:
+    """The share of problems that may get a kernel, where compiling one makes a compile `compiled`
+    times as long and the geometric mean is to stay within `MOST_COMPILE`."""
+    return min(math.log(MOST_COMPILE) / math.log(compiled), 1.0)
+
+
+def perfect(rows: Sequence[Row], share: float) -> float:
+    """Over the best known: the best kernel on that share of the problems, where it gains most, and
+    ATen on the others."""
+    losses = sorted(ratio for ratio, _, _ in ratios(rows, ATEN, "best"))
+    with_aten = len(losses) - round(share * len(losses))
+    return geomean([*losses[:with_aten], *[1.0] * (len(losses) - with_aten)])
+
+
+def predicted(problem: MMShape, heuristic: Heuristic, hardware: Hardware) -> dict[str, float]:
+    """Microseconds of all that a plain compile may choose, sizes compiled in."""
+    template = "triton::bmm" if problem.op in BATCHED else "triton::mm"
+    space = candidate_space(problem, hardware, (ATEN, template))
+    ranking = heuristic.rank(problem, space, hardware)
+    if ranking is None:
+        raise InvalidValueError(f"{problem}: {heuristic.name} abstains; expected what it decided")
+    ranking = selection.as_compiled(ranking, space, fixed_sizes=True, extra_us=0.0)
+    return {str(space[row]): float(time) for row, time in enumerate(ranking.predicted_us)}
+
+
+def side_and_kernel(rows: Sequence[Row], heuristic: Heuristic, hardware: Hardware) -> Row:
+    """torch-diode's time over the best known as it is, and with no wrong choice between the kernel
+    it would take and ATen."""
+    right_side = []
+    for aten_over_best, _, row in ratios(rows, ATEN, "best"):
+        times = predicted(MMShape.from_key(row["problem"]), heuristic, hardware)
+        kernels = sorted(times.keys() - {ATEN}, key=times.__getitem__)
+        kernel = next((row["times"][name][0] for name in kernels if name in row["times"]), math.inf)
+        right_side.append(aten_over_best * min(kernel / row["times"][ATEN][0], 1.0))
+    own = [ratio for ratio, _, _ in ratios(rows, DIODE, "best")]
+    return {"as it is": geomean(own), "ATen or its kernel, never wrong": geomean(right_side)}
+
+
+def single_matmuls(results: Row, heuristic: Heuristic, hardware: Hardware) -> Row:
+    """Both questions about `selection_live.json`."""
+    rows = [row for row in results["rows"] if "times" in row]
+    compiled = results["summary"]["compile seconds"]["diode over plain, a template compiled"]
+    allowed = kernels_allowed(compiled)
+    return {
+        "problems": len(rows),
+        "compile over plain, a template compiled": compiled,
+        "kernels allowed": allowed,
+        "never wrong": [
+            {"kernels": share, "compile": compiled**share, "over best": perfect(rows, share)}
+            for share in sorted({*SHARES, allowed})
+        ],
+        "torch-diode": side_and_kernel(rows, heuristic, hardware),
+    }
+
+
+def whole_models(results: Row, heuristic: Heuristic, hardware: Hardware) -> list[Row]:
+    """Of each model: microseconds of a plain call, of its matmuls by prediction, and the ratio that
+    is left if those were perfect; beside it the measured one."""
+    rows = results["rows"]
+    plain = {
+        row["model"]: 1e3 * row["gpu_ms"]
+        for row in rows
+        if IN_TURN in row and row["mode"] == MODE and not row["diode"]
+    }
+    found = []
+    for row in rows:
+        if IN_TURN in row or row["mode"] != MODE or not row["diode"]:
+            continue
+        aten = best = 0.0
+        for decision in row["decisions"]:
+            problem = MMShape.from_key(decision["problem"])
+            times = predicted(problem, heuristic, hardware)
+            aten += decision["count"] * times[ATEN]
+            best += decision["count"] * min(times.values())
+        name = row["model"]
+        found.append(
+            {
+                "model": name,
+                "call": plain[name],
+                "matmuls, ATen": aten,
+                "matmuls, best": best,
+                "at best over plain": 1 - (aten - best) / plain[name],
+                "measured over plain": results["summary"]["models"][name][f"gpu over {MODE}"],
+            }
+        )
+    return found
+
+
+def show(found: Row) -> None:
+    """Three small tables."""
+    single = found["single matmuls"]
+    head = ["kernels on", "compile over plain", "GPU time over the best known"]
+    print(as_table([head, *(list(one.values()) for one in single["never wrong"])]))
+    print(as_table([list(single["torch-diode"]), list(single["torch-diode"].values())]))
+    models = found["models"]
+    print(as_table([list(models[0]), *(list(one.values()) for one in models)]))
+    print(f"at best over plain, geometric mean {found['models at best']:.4f}")
+
+
+def read(path: Path, digest: str) -> Row:
+    """Results of the model that is shipped now; of another, its predictions would say nothing."""
+    results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if results["model"] != digest:
+        raise SystemExit(f"{path}: got results of model {results['model']}; expected {digest}")
+    return results
+
+
+def main() -> None:
+    """Compute, print, write."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--hardware", default="nvidia-h200")
+    parser.add_argument("--output", type=Path, default=RESULTS / "headroom.json")
+    given = parser.parse_args()
+    hardware = known(given.hardware)
+    heuristic, digest = shipped(hardware), model_digest(given.hardware)
+    single = read(RESULTS / "selection_live.json", digest)
+    models = whole_models(read(RESULTS / "models_live.json", digest), heuristic, hardware)
+    found = {
+        "single matmuls": single_matmuls(single, heuristic, hardware),
+        "models": models,
+        "models at best": geomean([one["at best over plain"] for one in models]),
+    }
+    show(found)
+    save(given.output, {**made_with(given.hardware), **found})
+
+
+if __name__ == "__main__":
+    main()
