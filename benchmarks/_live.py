@@ -13,6 +13,7 @@ import platform
 import shlex
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,10 +28,15 @@ from torch_diode.types.errors import MissingPartError
 from torch_diode.types.hardware import Hardware
 
 RESULTS = Path(__file__).parent / "results"
-ALIKE = ("seed", "gpu", "torch", "dry", "model")
+ALIKE = ("seed", "gpu", "torch", "triton", "dry", "model")
 """What two runs must have in common for one to go on with the other's rows."""
 Row = dict[str, Any]
 Result = TypeVar("Result")
+
+
+def results_file(name: str, dry: bool) -> Path:
+    """Where a live benchmark's results go; what a rehearsal makes up is not put among them."""
+    return (Path(tempfile.gettempdir()) if dry else RESULTS) / f"{name}.json"
 
 
 def made_with(hardware: str, seed: int = 0) -> dict[str, Any]:
@@ -55,6 +61,7 @@ def command() -> str:
     if "--output" in words:
         place = words.index("--output")
         del words[place : place + 2]
+    words = [word for word in words if not word.startswith("--output=")]
     return shlex.join(words)
 
 

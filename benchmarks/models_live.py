@@ -45,7 +45,7 @@ from unittest import mock
 os.environ["TORCH_DIODE"] = "0"
 
 import torch
-from _live import RESULTS, attempted, begun, save
+from _live import attempted, begun, results_file, save
 from _models import MODELS, Case, build
 from _models_clock import gpu_ms
 from _models_picks import picks
@@ -276,8 +276,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="of weights; the file's own where there is one")
     parser.add_argument("--hardware", default="nvidia-h200")
     parser.add_argument("--dry", action="store_true", help="tiny models on the CPU, no Inductor")
-    parser.add_argument("--output", type=Path, default=RESULTS / "models_live.json")
+    parser.add_argument("--output", type=Path, help="results/models_live.json, but for --dry")
     given = parser.parse_args()
+    given.output = given.output or results_file("models_live", given.dry)
     if not given.dry and not torch.cuda.is_available():
         print("skipped: needs a GPU")
         return 0

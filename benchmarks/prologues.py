@@ -29,7 +29,7 @@ os.environ["TORCH_DIODE"] = "0"
 
 import torch
 from _captured import captured_with
-from _live import RESULTS, Row, as_table, attempted, geomean, made_with, save, shipped
+from _live import Row, as_table, attempted, geomean, made_with, results_file, save, shipped
 from torch import Tensor
 from torch.nn import functional
 
@@ -227,8 +227,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hardware", default="nvidia-h200")
     parser.add_argument("--dry", action="store_true", help="without a GPU, with made-up times")
-    parser.add_argument("--output", type=Path, default=RESULTS / "prologues.json")
+    parser.add_argument("--output", type=Path, help="results/prologues.json, but for --dry")
     given = parser.parse_args()
+    given.output = given.output or results_file("prologues", given.dry)
     if not given.dry and not torch.cuda.is_available():
         print("skipped: needs a GPU")
         return 0

@@ -33,7 +33,7 @@ os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 os.environ["TORCH_DIODE"] = "0"
 
 import torch
-from _live import RESULTS, as_table, begun, save
+from _live import as_table, begun, results_file, save
 from _selection import DIODE, Row, posed_problems, summary, table_rows, worst
 from _selection_bench import bench
 from _selection_compiling import compiler
@@ -95,8 +95,9 @@ def main() -> int:
     parser.add_argument("--hardware", default="nvidia-h200")
     parser.add_argument("--cache", type=Path, help="folder of compiled kernels to keep and reuse")
     parser.add_argument("--dry", action="store_true", help="without a GPU, with made-up times")
-    parser.add_argument("--output", type=Path, default=RESULTS / "selection_live.json")
+    parser.add_argument("--output", type=Path, help="results/selection_live.json, but for --dry")
     given = parser.parse_args()
+    given.output = given.output or results_file("selection_live", given.dry)
     if not given.dry and not torch.backends.cuda.is_built():
         print("skipped: needs a GPU, and this torch is built without CUDA")
         return 0

@@ -60,3 +60,10 @@ def test_a_problem_for_validation_ends_it(tmp_path):
     assert ended.returncode == 1
     assert ended.stderr == f"{tmp_path / 'new'}: 1 problems are for validation, such as {held}\n"
     assert not into.exists()
+
+
+def test_a_folder_that_is_not_the_datas_is_refused(tmp_path):
+    collected(tmp_path, FRESH)
+    ended = adopt(tmp_path, "--into", tmp_path / "trian/sweep-2.parquet")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f"{tmp_path / 'trian'}: got no dataset in it")

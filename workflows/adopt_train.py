@@ -48,9 +48,10 @@ def main() -> None:
     given = parser.parse_args()
     if given.into.exists():
         sys.exit(f"{given.into}: exists already; name a new file")
-    known: set[MMShape] = set()
-    for path in sorted(given.into.parent.glob("*.parquet")):
-        known.update(problems_of(read_dataset(path)))
+    others = sorted(given.into.parent.glob("*.parquet"))
+    if not others:
+        sys.exit(f"{given.into.parent}: got no dataset in it; expected the training data's folder")
+    known = {problem for path in others for problem in problems_of(read_dataset(path))}
     new = read_dataset(given.new)
     try:
         after = adopted(new, known, never_trained_on())

@@ -12,8 +12,9 @@ from torch.nn import functional
 
 from tests.integration.cases import CONFIG
 from tests.integration.forced import Forced
-from torch_diode.integration import registration
+from torch_diode.integration import answer, registration, releases
 from torch_diode.integration.choices import DiodeInductorChoices
+from torch_diode.integration.guard import DiodeWarning
 from torch_diode.integration.lowering import Input, lower
 
 pytestmark = pytest.mark.usefixtures("h200")
@@ -29,16 +30,21 @@ BEFORE: dict[str, tuple[Callable[..., Any], list[Input]]] = {
         lambda x, w, b: torch.addmm(b, torch.relu(x), w),
         [X, W, Input((N,), torch.float32)],
     ),
-    "bmm": (
-        lambda x, w: torch.bmm(torch.relu(x), w),
-        [Input((4, M, K), torch.float32), Input((4, K, N), torch.float32)],
-    ),
     "copy": (
         lambda x, w: torch.mm(x.permute(0, 2, 1, 3).reshape(M, K), w),
         [Input((6, 10, 64, 64)), Input((K, N))],
     ),
 }
-"""Such as Inductor puts into a template that is not benchmarked, up to eight times slower then."""
+"""Such as Inductor puts into a template that is not benchmarked, up to eight times slower then. Its
+template for bmm takes none."""
+
+
+@pytest.mark.parametrize("work", BEFORE)
+def test_untold_a_template_would_do_it_itself(work: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(releases, "leave_operands_alone", lambda _: None)
+    fn, inputs = BEFORE[work]
+    with registration.using(Forced(CONFIG)):
+        assert len(lower(fn, inputs).kernels) == 1
 
 
 @pytest.mark.parametrize("work", BEFORE)
@@ -60,6 +66,20 @@ def test_the_same_of_the_only_one_of_a_list() -> None:
     alone = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}
     with registration.using(Forced(CONFIG), top=1):
         assert len(lower(*BEFORE["relu"], alone).kernels) == 2
+
+
+def test_a_fault_while_looking_at_a_list_leaves_it_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(_: Any) -> None:
+        raise AttributeError("this torch has moved it")
+
+    with registration.using(Forced(CONFIG)):
+        lower(*BEFORE["relu"], generate=False)  # what is rendered in the hook has its own guard
+        monkeypatch.setattr(answer, "keep_alone", fail)
+        with pytest.warns(DiodeWarning, match="this torch has moved it"):
+            assert len(lower(*BEFORE["relu"]).kernels) == 2
+        assert sum(registration.status().counters.fallbacks.values()) == 1
 
 
 def test_torchs_own_lone_template_is_left_as_it_is() -> None:

@@ -273,7 +273,8 @@ def test_observe_mode_records_and_changes_nothing() -> None:
     assert len(registration.explain()) == 1
 
 
-def test_observe_mode_leaves_max_autotune_its_list() -> None:
+@pytest.mark.parametrize("op", OPS)
+def test_observe_mode_leaves_max_autotune_its_list(op: str) -> None:
     """Also where ATen, which is torch's own choice there, would have stood alone."""
     found: list[int] = []
 
@@ -283,9 +284,10 @@ def test_observe_mode_leaves_max_autotune_its_list() -> None:
 
     undo = releases.add_preprocessing(count)
     try:
-        lower(torch.mm, inputs("mm"), MAX_AUTOTUNE, generate=False)
+        lower(getattr(torch, op), inputs(op), MAX_AUTOTUNE, generate=False)
         with registration.using(Forced(None), mode="observe"):
-            lower(torch.mm, inputs("mm"), MAX_AUTOTUNE, generate=False)
+            lower(getattr(torch, op), inputs(op), MAX_AUTOTUNE, generate=False)
+            assert len(registration.explain()) == 1
     finally:
         undo()
     assert found[0] == found[1] > 1

@@ -19,7 +19,8 @@ class DiodeInductorChoices(InductorChoices):
     """Answers for mm, addmm, bmm and baddbmm; everything else is the handler's it is put before.
 
     Registration puts it before whatever handler torch has. By hand:
-    `V.set_choices_handler(DiodeInductorChoices(my_heuristic))`.
+    `V.set_choices_handler(DiodeInductorChoices(my_heuristic))`; then nobody looks at the whole list
+    Inductor collects (`answer.keep_alone`), which matters with max-autotune alone.
     """
 
     decider: Decider

@@ -96,14 +96,19 @@ class MatmulIntegration(ChoicesIntegration):
 
     def mixin(self, handler: Any) -> type | None:
         """The handler's hook, bound to our decider; a handler of ours put in by hand stays."""
-        from torch_diode.integration.answer import keep_alone
         from torch_diode.integration.choices import DiodeInductorChoices, bound_to
 
         if isinstance(handler, DiodeInductorChoices):
             return None
         if self._undo_preprocessing is None:
-            self._undo_preprocessing = releases.add_preprocessing(keep_alone)
+            self._undo_preprocessing = releases.add_preprocessing(self._look_at)
         return bound_to(self.decider)
+
+    def _look_at(self, choices: list[Any]) -> list[Any]:
+        """All that Inductor collected for a matmul, or the one that is to stand alone."""
+        from torch_diode.integration.answer import keep_alone
+
+        return self.decider.guard.run(lambda: keep_alone(choices)) or choices
 
     def fingerprint(self, devices: Iterable[Any]) -> str:
         """The heuristic's, with the settings its answers are used under."""

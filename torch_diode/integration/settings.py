@@ -41,8 +41,7 @@ class Settings:
     """How many candidates max-autotune gets where the heuristic is as sure as usual."""
     tma: bool = False
     epilogues: bool = True
-    """Whether ATen's time includes the kernel a Triton template would take along. Off: what that
-    saves has not been measured on a chip."""
+    """Whether ATen's time includes the kernel that a Triton template would take along."""
     model: str = ""
     table: str = ""
 
