@@ -47,11 +47,17 @@ def test_the_committed_bounds_are_those_of_the_committed_results(tmp_path: Path)
     found, kept = (json.loads(p.read_text()) for p in (again, RESULTS / "headroom.json"))
     for name in ("single matmuls", "models"):
         assert flat(found[name]) == pytest.approx(flat(kept[name]), rel=1e-3)
-    summary = json.loads((RESULTS / "selection_live.json").read_text())["summary"]["all"]
-    never_wrong = found["single matmuls"]["never wrong"]
-    assert never_wrong[0]["over best"] == pytest.approx(summary["aten over best"]["geomean"])
-    own = found["single matmuls"]["torch-diode"]["as it is"]
-    assert own == pytest.approx(summary["diode over best"]["geomean"])
+    single = found["single matmuls"]
+    summary = json.loads((RESULTS / "selection_live.json").read_text())["summary"]
+    aten, own, swept = (
+        summary["all"]["aten over best"],
+        summary["all"]["diode over best"],
+        summary["swept"]["diode over best"],
+    )
+    assert single["never wrong"][0]["over best"] == pytest.approx(aten["geomean"])
+    assert single["torch-diode"]["as it is"] == pytest.approx(own["geomean"])
+    assert single["the sweep"]["problems"] == swept["problems"]
+    assert single["the sweep"]["torch-diode"] == pytest.approx(swept["geomean"])
 
 
 def test_results_of_another_model_say_nothing(headroom: Any, tmp_path: Path) -> None:

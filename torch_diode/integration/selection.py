@@ -46,8 +46,7 @@ def as_compiled(
     counted, sigma = times.copy(), ranking.sigma
     if fixed:
         templates = np.array([name.startswith("triton::") for name in candidates.templates])
-        gain = np.minimum(FIXED_SIZES_US, _MOST_GAIN * times)
-        counted -= np.where(templates[candidates.template], gain, 0.0)
+        counted -= np.where(templates[candidates.template], fixed_sizes_gain(times), 0.0)
     aten = candidates.is_template(ATEN)
     if extra_us > 0:
         counted[aten] += extra_us
@@ -55,6 +54,11 @@ def as_compiled(
             sigma = np.where(aten, sigma * times / counted, sigma)
     again = order[np.argsort(counted[order], kind="stable")]
     return replace(ranking, order=again, predicted_us=counted, sigma=sigma)
+
+
+def fixed_sizes_gain(times_us: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """What templates of these times gain by having their sizes compiled in."""
+    return np.minimum(FIXED_SIZES_US, _MOST_GAIN * times_us)
 
 
 def how_many(ranking: Ranking, candidates: Candidates, top: int = 5) -> int:
