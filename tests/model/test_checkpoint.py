@@ -219,26 +219,14 @@ def test_a_model_in_another_hardwares_folder_is_refused(path):
         ModelPointer("matmul", "nvidia-h100", "model", path).load()
 
 
-def test_a_model_comes_back_as_a_network_its_matrices_rounded(path):
+def test_a_model_comes_back_as_a_network(path):
     given = network(3)
     save_model(path, given.state_dict(), METADATA)
     metadata, found = load_network(path)
     assert metadata == METADATA
     assert not found.training
     for name, value in given.state_dict().items():
-        wanted = value.half().float() if value.ndim > 1 else value
-        assert torch.equal(wanted, found.state_dict()[name]), name
-    again = path.with_stem("again")
-    save_model(again, found.state_dict(), metadata)
-    assert load_model(again).fingerprint() == load_model(path).fingerprint()
-
-
-def test_a_matrix_beyond_float16_stays_as_it_is(path):
-    weights = network().state_dict()
-    weights["config_in.weight"][0, 0] = 1e6
-    save_model(path, weights, METADATA)
-    _, found = load_network(path)
-    assert torch.equal(found.state_dict()["config_in.weight"], weights["config_in.weight"])
+        assert torch.equal(value, found.state_dict()[name]), name
 
 
 def test_a_file_that_does_not_say_how_deep_its_head_is_has_the_first_kind(tmp_path, hardware):

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import safetensors
 import safetensors.numpy
 
@@ -73,10 +72,10 @@ class ModelPointer:
 def save_model(
     path: str | os.PathLike[str], weights: Mapping[str, Any], metadata: ModelMetadata
 ) -> None:
-    """Write a model; the suffix says which form. `weights` is a network's `state_dict`; what is
-    read of it again are its matrices as float16 has them, which is half the file."""
+    """Write a model; the suffix says which form. `weights` is a network's `state_dict`."""
     target = Path(path)
-    arrays = {name: _stored(np.asarray(value.detach().cpu())) for name, value in weights.items()}
+    arrays = {name: np.asarray(value.detach().cpu()) for name, value in weights.items()}
+    arrays = {name: np.ascontiguousarray(a, np.float32) for name, a in arrays.items()}
     check_suffix(target)
     with replacing(target) as temporary:
         if target.suffix == ".safetensors":
@@ -87,15 +86,6 @@ def save_model(
 
             tensors = {name: torch.from_numpy(a.copy()) for name, a in arrays.items()}
             torch.save({_KEY: metadata.to_json(), "weights": tensors}, temporary)
-
-
-def _stored(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """As it goes into a file: rounding a matrix moves a prediction by 0.03%; what scales features
-    has a wide range, and is small."""
-    whole = np.ascontiguousarray(array, np.float32)
-    with np.errstate(over="ignore"):
-        half = whole.astype(np.float16)
-    return half if whole.ndim > 1 and np.isfinite(half).all() else whole
 
 
 def load_model(path: str | os.PathLike[str]) -> ModelWrapper:
@@ -129,11 +119,8 @@ def load_weights(path: str | os.PathLike[str]) -> tuple[ModelMetadata, dict[str,
     if size > _MOST_BYTES:
         raise FileFaultError(f"{target}: got {size} bytes; expected a model of at most 64 MiB")
     read = _read_safetensors if target.suffix == ".safetensors" else _read_pt
-    text, stored = read(target)
+    text, arrays = read(target)
     metadata = ModelMetadata.from_json(text, str(target))
-    arrays = {
-        name: a.astype(np.float32) if a.dtype == np.float16 else a for name, a in stored.items()
-    }
     _check_weights(target, metadata, arrays)
     return metadata, arrays
 
@@ -165,7 +152,7 @@ def read_tensors(path: Path, device: str = "cpu") -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _read_pt(path: Path) -> tuple[object, dict[str, npt.NDArray[Any]]]:
+def _read_pt(path: Path) -> tuple[object, dict[str, Floats]]:
     import torch
 
     data = read_tensors(path)
@@ -174,16 +161,14 @@ def _read_pt(path: Path) -> tuple[object, dict[str, npt.NDArray[Any]]]:
         raise FileFaultError(f"{path}: got no weights; expected a torch-diode model")
     arrays = {}
     for name, value in weights.items():
-        plain = isinstance(value, torch.Tensor) and value.dtype in (torch.float32, torch.float16)
+        plain = isinstance(value, torch.Tensor) and value.dtype == torch.float32
         if not isinstance(name, str) or not plain or value.layout != torch.strided:
-            raise FileFaultError(
-                f"{path}: got weight {name!r:.40}; expected float32 or float16 tensors"
-            )
+            raise FileFaultError(f"{path}: got weight {name!r:.40}; expected float32 tensors")
         arrays[name] = value.detach().contiguous().numpy()
     return data.get(_KEY), arrays
 
 
-def _read_safetensors(path: Path) -> tuple[object, dict[str, npt.NDArray[Any]]]:
+def _read_safetensors(path: Path) -> tuple[object, dict[str, Floats]]:
     try:
         with naming(path), safetensors.safe_open(path, "numpy") as file:
             text = (file.metadata() or {}).get(_KEY)
