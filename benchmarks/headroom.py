@@ -28,6 +28,7 @@ from _models_ratios import IN_TURN
 from _selection import DIODE, VALIDATION, chosen_aten, ratios
 
 from torch_diode.candidates import candidate_space
+from torch_diode.candidates.offers import plain_templates
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
@@ -36,7 +37,7 @@ from torch_diode.types.candidate import ATEN
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import BATCHED, MMShape
+from torch_diode.types.problem import MMShape
 from torch_diode.types.ranking import Ranking
 
 SHARES = (0.0, 0.2, 0.4, 0.6, 1.0)
@@ -63,8 +64,7 @@ def plain_ranking(
     problem: MMShape, heuristic: Heuristic, hardware: Hardware
 ) -> tuple[Candidates, Ranking]:
     """All that a plain compile may choose, and the model's word on it, sizes compiled in."""
-    template = "triton::bmm" if problem.op in BATCHED else "triton::mm"
-    space = candidate_space(problem, hardware, (ATEN, template))
+    space = candidate_space(problem, hardware, plain_templates(problem))
     ranking = heuristic.rank(problem, space, hardware)
     if ranking is None:
         raise InvalidValueError(f"{problem}: {heuristic.name} abstains; expected what it decided")

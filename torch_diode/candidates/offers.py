@@ -47,7 +47,12 @@ def can_offer(template: str, problem: MMShape, hardware: Hardware) -> bool:
         return hardware.kind == "cuda" and bool(k_splits(problem))
     if template in TMA_TEMPLATES:
         return problem.op not in BATCHED and has_tma(hardware) and tma_aligned(problem)
-    return template == ("triton::bmm" if problem.op in BATCHED else "triton::mm")
+    return template in plain_templates(problem)
+
+
+def plain_templates(problem: MMShape) -> tuple[str, str]:
+    """Those a plain compile chooses from: ATen, and the one template no torch config turns on."""
+    return ATEN, "triton::bmm" if problem.op in BATCHED else "triton::mm"
 
 
 def has_tma(hardware: Hardware) -> bool:

@@ -9,7 +9,7 @@ import typer
 from torch_diode.cli.output import print_json, print_table, say
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.problem import BATCHED, MMShape
+from torch_diode.types.problem import MMShape
 
 if TYPE_CHECKING:
     from torch_diode.cli.asking import Asked
@@ -106,10 +106,10 @@ def plain_choice(asked: Asked, problem: MMShape) -> Candidate:
     """What runs where nothing is benchmarked and nothing follows: of the templates on offer then,
     with their sizes compiled in, the best, or ATen where that is not sure enough to be faster."""
     from torch_diode.candidates import candidate_space
+    from torch_diode.candidates.offers import plain_templates
     from torch_diode.integration import selection
 
-    template = "triton::bmm" if problem.op in BATCHED else "triton::mm"
-    space = candidate_space(problem, asked.chip, (ATEN, template))
+    space = candidate_space(problem, asked.chip, plain_templates(problem))
     ranking, _ = asked.rank(problem, space)
     ranking = selection.as_compiled(ranking, space, fixed_sizes=True, extra_us=0.0)
     return space[int(selection.alone(ranking, space)[0])]
