@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import functools
+import threading
 from typing import Any
 
 import numpy as np
 
-from torch_diode.heuristics.code_text import function_text
+from torch_diode.heuristics.code_text import callable_text
 
 
 def made(source: str) -> Any:
@@ -16,18 +18,18 @@ def made(source: str) -> Any:
 def test_a_global_constant_is_part_of_what_a_function_does() -> None:
     one = made("LIMIT = 1\ndef f(x): return x < LIMIT")
     two = made("LIMIT = 2\ndef f(x): return x < LIMIT")
-    assert function_text(one) != function_text(two)
+    assert callable_text(one) != callable_text(two)
 
 
 def test_a_function_it_calls_in_the_same_module_is_followed() -> None:
     one = made("def g(x): return x\ndef f(x): return g(x)")
     two = made("def g(x): return -x\ndef f(x): return g(x)")
-    assert function_text(one) != function_text(two)
+    assert callable_text(one) != callable_text(two)
 
 
 def test_functions_that_call_one_another_end() -> None:
     text = "def g(x): return f(x - 1) if x else 0\ndef f(x): return g(x)"
-    assert function_text(made(text)) == function_text(made(text))
+    assert callable_text(made(text)) == callable_text(made(text))
 
 
 def test_a_local_function_that_calls_itself_ends() -> None:
@@ -37,12 +39,12 @@ def test_a_local_function_that_calls_itself_ends() -> None:
 
         return inner
 
-    assert function_text(outer()) == function_text(outer())
+    assert callable_text(outer()) == callable_text(outer())
 
 
 def test_defaults_and_inner_functions_count() -> None:
     texts = {
-        tuple(function_text(made(source)))
+        tuple(callable_text(made(source)))
         for source in (
             "def f(x, y=1): return x",
             "def f(x, y=2): return x",
@@ -61,16 +63,91 @@ def test_addresses_in_memory_do_not_count() -> None:
     def around(value: Any) -> Any:
         return lambda: value
 
-    assert function_text(around(Thing())) == function_text(around(Thing()))
+    assert callable_text(around(Thing())) == callable_text(around(Thing()))
 
 
 def test_the_content_of_an_array_counts() -> None:
     def around(value: Any) -> Any:
         return lambda: value
 
-    assert function_text(around(np.zeros(3))) == function_text(around(np.zeros(3)))
-    assert function_text(around(np.zeros(3))) != function_text(around(np.ones(3)))
+    assert callable_text(around(np.zeros(3))) == callable_text(around(np.zeros(3)))
+    assert callable_text(around(np.zeros(3))) != callable_text(around(np.ones(3)))
+
+
+class Rule:
+    """Called like a function, with state."""
+
+    def __init__(self, size: Any) -> None:
+        self.size = size
+
+    def __call__(self, x: Any) -> Any:
+        return x == self.size
+
+    def method(self, x: Any) -> Any:
+        return x < self.size
+
+
+def doubled(fn: Any) -> Any:
+    @functools.wraps(fn)
+    def wrapper(x: Any) -> Any:
+        return fn(2 * x)
+
+    return wrapper
+
+
+class Slotted:
+    __slots__ = ("size",)
+
+    def __init__(self, size: Any) -> None:
+        self.size = size
+
+
+def test_the_state_of_what_is_called_counts() -> None:
+    one, other, again = Rule(1), Rule(2), Rule(1)
+    by_size = [
+        lambda rule: rule,
+        lambda rule: rule.method,
+        lambda rule: functools.partial(Rule.method, rule),
+        lambda rule: functools.lru_cache(lambda x: rule(x)),
+        lambda rule: lambda x: rule.method(x),
+        lambda rule: made_with(rule),
+    ]
+    for make in by_size:
+        assert callable_text(make(one)) != callable_text(make(other))
+        assert callable_text(make(one)) == callable_text(make(again))
+    texts = [callable_text(functools.partial(Rule.method, Slotted(size))) for size in (1, 2, 1)]
+    assert texts[0] == texts[2] != texts[1]
+
+
+def made_with(rule: Any) -> Any:
+    """A function that names the rule as a global."""
+    namespace: dict[str, Any] = {"__name__": "made", "rule": rule}
+    exec("def f(x): return rule(x)", namespace)
+    return namespace["f"]
+
+
+def test_a_decorator_is_part_of_what_a_function_does() -> None:
+    def plain(x: Any) -> Any:
+        return x
+
+    assert callable_text(plain) != callable_text(doubled(plain))
+    assert callable_text(doubled(plain)) == callable_text(doubled(plain))
+
+
+def test_what_hides_its_state_is_of_one_object_alone() -> None:
+    def around(value: Any) -> Any:
+        return lambda: value
+
+    lock, other = threading.Lock(), threading.Lock()
+    assert callable_text(around(lock)) == callable_text(around(lock))
+    assert callable_text(around(lock)) != callable_text(around(other))
+
+
+def test_an_object_that_holds_itself_ends() -> None:
+    rule = Rule(1)
+    rule.size = {"rule": rule}
+    assert callable_text(rule) == callable_text(rule)
 
 
 def test_what_has_no_code_is_named() -> None:
-    assert function_text(len) == ["builtins.len"]
+    assert callable_text(len) == ["builtins.len"]

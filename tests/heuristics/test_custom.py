@@ -162,3 +162,9 @@ def test_the_fingerprint_is_the_same_in_every_process() -> None:
         for _ in range(3)
     }
     assert len(prints) == 1
+
+
+def test_a_set_has_no_order() -> None:
+    unordered = CustomHeuristic(lambda _, candidates: set(candidates))
+    with pytest.raises(InvalidValueError, match="best first, as a list"):
+        unordered.rank(PROBLEM, SPACE, H200)

@@ -330,6 +330,25 @@ def test_another_handler_is_composed_with_and_answers_where_we_abstain() -> None
     assert type(V.choices).__name__ == "DiodeInductorChoices"
 
 
+def test_another_handler_of_matmuls_decides_where_no_heuristic_was_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such as torch's own lookup table."""
+    theirs = TheirChoices()
+    monkeypatch.delenv("TORCH_DIODE_MODEL")
+    registration.enable()
+    with V.set_choices_handler(theirs):
+        lower(torch.mm, inputs("mm"), generate=False)
+    assert theirs.calls == 1
+    (reason,) = registration.status().counters.abstentions
+    assert reason == "TheirChoices answers for matmuls, and no heuristic was named"
+
+
+def test_a_handler_put_in_by_hand_is_another_with_other_settings() -> None:
+    keys = {DiodeInductorChoices(Forced(CONFIG), **more).uuid() for more in ({}, {"tma": True})}
+    assert len(keys) == 2
+
+
 def test_a_handler_put_in_by_hand_needs_no_registration() -> None:
     with V.set_choices_handler(DiodeInductorChoices(Forced(CONFIG))):
         assert lower(torch.mm, inputs("mm")).configs == [BLOCKS]

@@ -10,13 +10,19 @@ import torch
 
 from tests.integration.cases import CONFIG, inputs
 from torch_diode.hardware import known
+from torch_diode.heuristics.chain import Chain
 from torch_diode.heuristics.model import ModelHeuristic
+from torch_diode.heuristics.table import LookupTable
 from torch_diode.integration import registration
 from torch_diode.integration.defaults import default_heuristic
 from torch_diode.integration.guard import DiodeWarning
 from torch_diode.integration.lowering import lower
 from torch_diode.integration.settings import Settings
+from torch_diode.model.registry import load_registered
+from torch_diode.types.candidate import Candidate
 from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+from torch_diode.types.table import Table, TableEntry
 
 OF_THIS_RELEASE = torch.__version__.startswith("2.11.")
 """Whether the shipped model's timings were taken with this torch."""
@@ -27,9 +33,6 @@ def test_a_table_named_in_the_environment_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from torch_diode.files.tables import write_table
-    from torch_diode.types.candidate import Candidate
-    from torch_diode.types.problem import MMShape
-    from torch_diode.types.table import Table, TableEntry
 
     problem = MMShape.from_key("mm:384x512x640:bfloat16:nn")
     entry = TableEntry(Candidate("triton::mm", CONFIG), 5.0)
@@ -112,3 +115,35 @@ def test_unasked_it_decides_for_close_relatives_only(name: str, decides: bool) -
 def test_asked_for_it_decides_for_the_architecture() -> None:
     assert default_heuristic(known("nvidia-h20"), Settings(model="shipped")) is not None
     assert default_heuristic(known("nvidia-a100"), Settings(model="shipped")) is None
+
+
+def stale_table(strict: bool = False) -> LookupTable:
+    problem = MMShape.from_key("mm:384x512x640:bfloat16:nn")
+    entry = TableEntry(Candidate("triton::mm", CONFIG), 5.0, "dead1234")
+    return LookupTable(Table((("nvidia-h200", problem, (entry,)),)), strict)
+
+
+@pytest.mark.usefixtures("h200")
+@pytest.mark.parametrize("chained", [False, True])
+@pytest.mark.parametrize("strictly", ["", "settings", "table"])
+def test_a_named_table_is_held_against_the_templates_that_are_here(
+    chained: bool, strictly: str
+) -> None:
+    table = stale_table(strictly == "table")
+    named = Chain(table) if chained else table
+    with registration.using(named, strict=strictly == "settings"):
+        lower(torch.mm, inputs("mm"), generate=False)
+    status = registration.status()
+    assert status.counters.decisions == (0 if strictly else 1)
+    assert status.notes == (() if strictly else ("table: template changed since: triton::mm",))
+
+
+@pytest.mark.usefixtures("h200")
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_named_model_is_held_against_the_release_that_is_here(strict: bool) -> None:
+    model = ModelHeuristic(load_registered("matmul", known("nvidia-h200")))
+    with registration.using(model, strict=strict):
+        lower(torch.mm, inputs("mm"), generate=False)
+    status = registration.status()
+    assert status.counters.decisions == (1 if OF_THIS_RELEASE or not strict else 0)
+    assert bool(status.notes) == (not OF_THIS_RELEASE and not strict)

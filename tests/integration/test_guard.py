@@ -63,3 +63,21 @@ def test_an_interrupt_passes_through() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         Guard().run(interrupt)
+
+
+def test_problems_that_differ_in_their_sizes_only_are_one_cause() -> None:
+    causes = {cause_of(ValueError(f"no idea for mm:{n}x256x128:float16:nn")) for n in (64, 128)}
+    assert causes == {"ValueError: no idea for mm:#:float16:nn"}
+
+
+def test_a_fault_that_cannot_say_what_it_is_stays_inside() -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("nor why")
+
+    def mute() -> None:
+        raise MuteError
+
+    guard = Guard()
+    with pytest.warns(DiodeWarning, match="MuteError in mute"):
+        assert guard.run(mute) is None

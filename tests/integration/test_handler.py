@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import gc
+
 import pytest
 from torch._inductor.choices import InductorChoices
 from torch._inductor.virtualized import V, threadlocal
@@ -61,3 +64,44 @@ def test_a_handler_that_cannot_be_composed_with_is_left_alone() -> None:
             found = V.choices
         assert found is sealed
         assert V.choices is sealed
+
+
+@dataclasses.dataclass
+class Equal(InductorChoices):
+    """Equal to others of its kind, and with no hash."""
+
+    factor: int = 3
+    seen: list[int] = dataclasses.field(default_factory=list, compare=False)
+
+
+def test_handlers_are_told_apart_by_who_they_are() -> None:
+    registration.enable(Forced(CONFIG))
+    one, other = Equal(), Equal()
+    for number, handler in enumerate((one, other)):
+        with V.set_choices_handler(handler):
+            assert isinstance(V.choices, DiodeInductorChoices)
+            V.choices.seen.append(number)
+    assert (one.seen, other.seen) == ([0], [1])
+
+
+def test_a_handler_that_is_gone_is_forgotten() -> None:
+    registration.enable(Forced(CONFIG))
+    known = registration._registration.sockets.handler._composed
+    with V.set_choices_handler(Equal()):
+        assert isinstance(V.choices, DiodeInductorChoices)
+        before = len(known)
+    gc.collect()
+    assert len(known) == before - 1
+
+
+def test_a_handler_with_slots_is_left_alone() -> None:
+    class Slotted(InductorChoices):
+        __slots__ = ("factor",)
+
+        def __init__(self) -> None:
+            self.factor = 3
+
+    registration.enable(Forced(CONFIG))
+    slotted = Slotted()
+    with V.set_choices_handler(slotted), pytest.warns(DiodeWarning, match="__slots__"):
+        assert V.choices is slotted

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 import pytest
 import torch
 
-from tests.integration.cases import B, K, M, N
+from tests.integration.cases import MAX_AUTOTUNE, B, K, M, N
 from tests.integration.forced import abstaining
 from torch_diode.integration import registration
 from torch_diode.integration.lowering import Dynamic, Input, lower
@@ -108,3 +109,14 @@ def test_layouts(size: tuple[int, ...], stride: tuple[int, ...], transposed: boo
 def test_odd_strides_are_no_layout(stride: tuple[int, int]) -> None:
     with pytest.raises(InexpressibleError):
         is_transposed((8, 4), stride)
+
+
+@pytest.mark.parametrize("config", [{}, MAX_AUTOTUNE])
+def test_with_a_beta_of_0_the_bias_is_not_to_be_read(config: dict[str, object]) -> None:
+    """It may be memory nobody has written to; a template would add 0 times that."""
+    fn = functools.partial(torch.baddbmm, beta=0, alpha=0.125)
+    lower(fn, [Input((B, M, N)), BATCH_A, BATCH_X], config, generate=False)
+    lower(functools.partial(torch.addmm, beta=0), [Input((N,)), A, X], config, generate=False)
+    assert SEEN == []
+    found = registration.status().counters.abstentions
+    assert found.keys() == {"baddbmm with a beta of 0", "addmm with a beta of 0"}

@@ -16,9 +16,11 @@ from torch._inductor import select_algorithm, virtualized
 from torch._inductor.codecache import FxGraphHashDetails
 from torch._inductor.virtualized import V
 
-from tests.integration.cases import BLOCKS, CONFIG, inputs
+from tests.integration.cases import BLOCKS, CONFIG, MAX_AUTOTUNE, inputs
 from tests.integration.forced import Forced, abstaining
+from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import registration
+from torch_diode.integration.choices import DiodeInductorChoices
 from torch_diode.integration.guard import DiodeWarning
 from torch_diode.integration.lowering import lower
 from torch_diode.types.errors import InvalidValueError
@@ -150,7 +152,7 @@ def test_without_a_model_status_says_so() -> None:
     lower(torch.mm, inputs("mm"), generate=False)
     (step,) = [step for step in registration.status().steps if step.name == "heuristic"]
     assert step.outcome == "none"
-    assert "no model for this hardware" in step.detail
+    assert "no model, as TORCH_DIODE_MODEL says" in step.detail
 
 
 @pytest.mark.usefixtures("h200")
@@ -230,3 +232,60 @@ def test_probe_asks_torch_now() -> None:
     registration.enable(abstaining())
     steps = {step.name: step.outcome for step in registration.probe().steps}
     assert steps["matmul"] == "ok"
+
+
+@pytest.mark.usefixtures("h200")
+def test_scopes_that_end_in_another_order_leave_nothing_behind() -> None:
+    def decides() -> str:
+        lower(torch.mm, inputs("mm"), generate=False)
+        return registration.explain()[-1].source
+
+    registration.enable(Forced(CONFIG, name="outside"))
+    one = registration.using(Forced(CONFIG, name="one"))
+    other = registration.using(Forced(CONFIG, name="other"))
+    one.__enter__()
+    other.__enter__()
+    assert decides() == "other"
+    one.__exit__(None, None, None)
+    assert decides() == "other"
+    other.__exit__(None, None, None)
+    assert decides() == "outside"
+
+
+def test_a_scope_ends_as_it_began_whatever_was_done_in_it() -> None:
+    with registration.using(Forced(CONFIG)):
+        registration.enable(Forced(None))
+    assert not registration.status().enabled
+    registration.enable(Forced(CONFIG))
+    with registration.using(Forced(None)):
+        registration.disable()
+    assert registration.status().enabled
+    assert registration.status().heuristics == {"any hardware": "forced"}
+
+
+@pytest.mark.usefixtures("h200")
+def test_disable_also_undoes_what_a_handler_put_in_by_hand_set_up() -> None:
+    before = dict(vars(select_algorithm.AlgorithmSelectorCache))
+    with V.set_choices_handler(DiodeInductorChoices(Forced(CONFIG))):
+        lower(torch.mm, inputs("mm"), MAX_AUTOTUNE, generate=False)
+    assert dict(vars(select_algorithm.AlgorithmSelectorCache)) != before
+    registration.disable()
+    assert dict(vars(select_algorithm.AlgorithmSelectorCache)) == before
+
+
+@pytest.mark.usefixtures("h200")
+def test_a_heuristic_needs_no_name() -> None:
+    class Nameless(Heuristic):
+        def rank(self, *_: Any) -> None:
+            return None
+
+        def fingerprint(self) -> str:
+            return "nameless"
+
+    assert registration.enable(Nameless()).heuristics == {"any hardware": "Nameless"}
+
+
+@pytest.mark.parametrize("top", [0, -1, 2.5, "5"])
+def test_a_wrong_top_is_refused(top: Any) -> None:
+    with pytest.raises(InvalidValueError, match="top"):
+        registration.enable(Forced(CONFIG), top=top)

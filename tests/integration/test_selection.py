@@ -63,9 +63,11 @@ def test_fewer_where_candidates_are_further_apart() -> None:
     assert how_many(close(0.02, apart=0.05), SPACE) < how_many(close(0.02, apart=0.01), SPACE)
 
 
-def test_never_more_than_were_ranked() -> None:
+def test_never_more_than_were_ranked_and_aten() -> None:
     short = Ranking(np.array([3, 4]), np.full(len(SPACE), np.nan), "test")
-    assert how_many(short, SPACE) == 2
+    assert shortlist(short, SPACE, how_many(short, SPACE)) == [3, 4, 0]
+    with_aten = Ranking(np.array([3, 0]), np.full(len(SPACE), np.nan), "test")
+    assert shortlist(with_aten, SPACE, how_many(with_aten, SPACE)) == [3, 0]
     one = Ranking(np.array([3]), np.ones(len(SPACE)), "test", np.full(len(SPACE), 0.1))
     assert how_many(one, SPACE) == 1
 

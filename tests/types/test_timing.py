@@ -44,8 +44,9 @@ def test_a_bad_field_is_refused_by_name(change, said):
     assert said in str(fault.value)
 
 
-@pytest.mark.parametrize("time", [0.0, float("inf"), float("nan"), "fast", None])
-def test_a_prediction_names_a_time(time):
+@pytest.mark.parametrize("time", [0.0, float("inf"), float("nan"), "fast"])
+def test_a_prediction_names_a_time_or_none(time):
+    assert Prediction(ATEN, None).predicted_us is None
     with pytest.raises(InvalidValueError, match=r"Prediction\.predicted_us"):
         Prediction(ATEN, time)
 

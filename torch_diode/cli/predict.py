@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -67,7 +68,7 @@ def predict(
     ranking, why = asked.rank(problem, space)
     found = ranking.predictions(space, top)
     times = ranking.predicted_us[space.is_template(ATEN)]
-    aten = float(times[0]) if len(times) else None
+    aten = float(times[0]) if len(times) and not math.isnan(times[0]) else None
     notes = [text for text in (note, why and f"{why}; the analytical heuristic answers") if text]
     runs = Candidate(ATEN) if notes else plain_choice(asked, problem)
     if as_json:
@@ -91,9 +92,10 @@ def predict(
     rows: list[tuple[Any, ...]] = []
     for place, p in enumerate(found, 1):
         error = "-" if p.sigma is None else f"{p.sigma:.0%}"
-        rate = problem.flops / p.predicted_us / 1e6
-        ratio = f"{p.predicted_us / aten:.2f}x" if aten else "-"
-        rows.append((place, str(p.candidate), p.predicted_us, error, f"{rate:,.1f}", ratio))
+        took = p.predicted_us
+        rate = "-" if took is None else f"{problem.flops / took / 1e6:,.1f}"
+        ratio = "-" if took is None or aten is None else f"{took / aten:.2f}x"
+        rows.append((place, str(p.candidate), "-" if took is None else took, error, rate, ratio))
     names = ("", "candidate", "µs", "±", "TFLOP/s", "of ATen")
     print_table(names, rows, right="rlrrrr")
     for text in notes:

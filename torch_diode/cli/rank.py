@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -113,5 +114,6 @@ def answer_for(data: Any, asked: Asked, top: int) -> tuple[dict[str, Any], str]:
     return {"order": ranking.order.tolist(), "predicted_us": times}, why
 
 
-def _short(time: float) -> float:
-    return round(time, _DIGITS)
+def _short(time: float | None) -> float | None:
+    """None where the heuristic only orders."""
+    return None if time is None or math.isnan(time) else round(time, _DIGITS)

@@ -19,11 +19,17 @@ class Heuristic(ABC):
     """
 
     name: str
-    """Short and readable; it becomes `Ranking.source`, and so what `explain` shows."""
+    """Short and readable; it becomes `Ranking.source`, and so what `explain` shows. The class's
+    name where there is no other."""
 
     steady: bool = False
     """Whether its answers depend on nothing but the question for as long as it lives: they may
     then be remembered, and `rank` is asked once for each question."""
+
+    def __init_subclass__(cls, **more: object) -> None:
+        super().__init_subclass__(**more)
+        if not hasattr(cls, "name"):
+            cls.name = cls.__name__
 
     @abstractmethod
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:

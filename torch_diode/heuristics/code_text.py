@@ -1,24 +1,37 @@
-"""A function as text that changes with what it does, and is the same in every process.
+"""What is called as text that changes with what it does, and is the same in every process.
 
-Covers its code, its defaults, the values it closes over, and the globals it names where those are
-plain values or functions of the same module, and so on through them. What it imports from other
-modules is named, not followed: a function that leans on such code should carry a `version`
-attribute, to be changed along with it.
+Covers a function's code, its defaults, the values it closes over, and the globals it names where
+those are values or functions of the same module, and so on through them; of an object its class's
+code and its state. What it imports from other modules is named, not followed: a function that leans
+on such code should carry a `version` attribute, to be changed along with it. Where an object does
+not show its state the text is of this object in this process alone: nothing is then reused that
+another might have made.
 """
 
 from __future__ import annotations
 
-from types import CodeType, FunctionType
+import functools
+import uuid
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-_PLAIN = (int, float, complex, str, bytes, bool, type(None), tuple, list, dict, set, frozenset)
+_PROCESS = uuid.uuid4().hex
+_NAMED = (ModuleType, type, FunctionType, BuiltinFunctionType)
+"""Global values of these kinds are what a name in the code stands for, and change with it."""
 
 
-def function_text(fn: Any) -> list[str]:
-    """The texts that make up a function."""
-    return _Reader(getattr(fn, "__module__", "")).function(fn)
+def callable_text(fn: Any) -> list[str]:
+    """The texts that make up a function, or an object that is called like one."""
+    kind = fn if isinstance(fn, FunctionType) else type(fn)
+    reader = _Reader(getattr(fn, "__module__", None) or kind.__module__)
+    where = f"{getattr(fn, '__module__', '')}.{getattr(fn, '__qualname__', '')}"
+    if isinstance(fn, FunctionType):
+        return [where, *reader.function(fn)]
+    if isinstance(fn, _NAMED) and " at 0x" not in repr(fn):
+        return [where]
+    return [where, reader.instance(fn), *reader.function(kind.__call__)]
 
 
 class _Reader:
@@ -56,10 +69,10 @@ class _Reader:
 
     def _globals(self, code: CodeType, values: dict[str, Any]) -> list[str]:
         texts = []
-        for name in sorted(_names(code)):
-            value = values.get(name)
+        for name in sorted(_names(code) & values.keys()):
+            value = values[name]
             own = isinstance(value, FunctionType) and value.__module__ == self._module
-            if name in values and (own or isinstance(value, _PLAIN)):
+            if own or not isinstance(value, _NAMED):
                 texts.append(f"{name}={self.value(value)}")
         return texts
 
@@ -77,7 +90,30 @@ class _Reader:
         if isinstance(value, np.ndarray):
             return f"{value.dtype}{value.shape}" + value.tobytes().hex()
         text = repr(value)
-        return _name(value) if " at 0x" in text else text
+        return self.instance(value) if " at 0x" in text else text
+
+    def instance(self, value: Any) -> str:
+        """An object by its class and state, whatever its own text says or leaves out."""
+        if id(value) in self._seen:
+            return _name(value)
+        self._seen.add(id(value))
+        if isinstance(value, MethodType):
+            return "\n".join([*self.function(value.__func__), self.instance(value.__self__)])
+        if isinstance(value, functools.partial):
+            return self.value((value.func, value.args, value.keywords))
+        state = _state(value)
+        if state is None:
+            return f"{_name(value)} {_PROCESS} {id(value)}"
+        return f"{_name(value)} {self.value(state)}"
+
+
+def _state(value: Any) -> dict[str, Any] | None:
+    """What an object holds, by name; None for one that shows nothing, not written in Python."""
+    slots = [name for part in type(value).__mro__ for name in vars(part).get("__slots__", ())]
+    if not slots and not hasattr(value, "__dict__"):
+        return None
+    held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    return held | getattr(value, "__dict__", {})
 
 
 def _names(code: CodeType) -> set[str]:
@@ -87,4 +123,4 @@ def _names(code: CodeType) -> set[str]:
 
 def _name(value: Any) -> str:
     kind = value if hasattr(value, "__qualname__") else type(value)
-    return f"{kind.__module__}.{kind.__qualname__}"
+    return f"{getattr(kind, '__module__', '')}.{kind.__qualname__}"

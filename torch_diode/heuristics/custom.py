@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, overload
 
 import numpy as np
 
 from torch_diode.heuristics.base import Heuristic, digest
-from torch_diode.heuristics.code_text import function_text
+from torch_diode.heuristics.code_text import callable_text
 from torch_diode.heuristics.position import position_of
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.candidates import Candidates
@@ -87,7 +86,8 @@ class CustomHeuristic(Heuristic):
     def _positions(
         self, answer: object, view: CandidateView, problem: MMShape
     ) -> np.ndarray[Any, np.dtype[np.int64]]:
-        if isinstance(answer, (str, bytes, Candidate)) or not isinstance(answer, Iterable):
+        unordered = isinstance(answer, (str, bytes, Candidate, Set))
+        if unordered or not isinstance(answer, Iterable):
             raise InvalidValueError(
                 f"{self.name}: got {answer!r:.80}; expected the candidates, best first, as a "
                 "list, or None to abstain"
@@ -114,11 +114,8 @@ class CustomHeuristic(Heuristic):
 
     def fingerprint(self) -> str:
         """The function's name and code, and what that depends on (`code_text`)."""
-        fn: Any = inspect.unwrap(self.fn)
-        fn = fn if hasattr(fn, "__code__") else type(fn).__call__
-        where = f"{getattr(fn, '__module__', '')}.{getattr(fn, '__qualname__', '')}"
         version = str(getattr(self.fn, "version", ""))
-        return digest("custom", self.name, where, version, *function_text(fn))
+        return digest("custom", self.name, version, *callable_text(self.fn))
 
 
 def heuristic(decision: str, name: str = "") -> Callable[[Rule], CustomHeuristic]:

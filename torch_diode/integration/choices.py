@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from torch._inductor.choices import InductorChoices
 
+import torch_diode
+from torch_diode.heuristics.base import digest
 from torch_diode.integration.decision import Decider
 from torch_diode.integration.question import Question, Replayed
 from torch_diode.integration.settings import Settings
@@ -31,10 +34,11 @@ class DiodeInductorChoices(InductorChoices):
 
     def uuid(self) -> str:
         """What torch puts into its cache keys for a handler set through its config."""
-        heuristic = self.decider.settings.heuristic
-        own = heuristic.fingerprint() if heuristic is not None else "default"
+        settings = self.decider.settings
+        own = settings.heuristic.fingerprint() if settings.heuristic is not None else "default"
+        rest = replace(settings, heuristic=None)
         before = getattr(super(), "uuid", None)
-        return f"torch-diode:{own}:{self.decider.settings.mode}" + (
+        return f"torch-diode:{own}:{digest(torch_diode.__version__, str(rest))}" + (
             f"+{before()}" if callable(before) else ""
         )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch_diode
 from torch_diode.candidates import candidate_space
 from torch_diode.heuristics.base import Heuristic, digest
-from torch_diode.integration import defaults, machine, selection
+from torch_diode.integration import defaults, machine, releases, selection
 from torch_diode.integration.guard import Abstained, Guard, NotAsked
 from torch_diode.integration.problem import problem_of
 from torch_diode.integration.rankings import Rankings
@@ -66,11 +66,14 @@ class Decider:
 
         One that could not be loaded is not tried again: the same fault is raised each time.
         """
-        if self.settings.heuristic is not None:
-            return self.settings.heuristic
+        named = self.settings.heuristic
         with self._lock:
             if hardware.name not in self._heuristics:
-                self._heuristics[hardware.name] = self._load(hardware)
+                self._heuristics[hardware.name] = (
+                    self._load(hardware)
+                    if named is None
+                    else defaults.held_to(named, hardware, self.settings)
+                )
             found = self._heuristics[hardware.name]
         if isinstance(found, DiodeError):
             raise found
@@ -90,9 +93,9 @@ class Decider:
         """By hardware: the heuristic in use there, or why there is none."""
         if self.settings.heuristic is not None:
             return {"any hardware": self.settings.heuristic.name}
-        found = list(self._heuristics.items())
+        found, why = list(self._heuristics.items()), defaults.why_none(self.settings)
         return {
-            name: value.name if isinstance(value, Heuristic) else str(value or defaults.NO_MODEL)
+            name: value.name if isinstance(value, Heuristic) else str(value or why)
             for name, value in found
         }
 
@@ -113,7 +116,9 @@ class Decider:
             parts = [settings.heuristic.fingerprint()]
         else:
             parts = self._default_fingerprints(devices)
-        switches = (settings.mode, str(settings.top), str(settings.tma), str(settings.epilogues))
+        switches = map(
+            str, (settings.mode, settings.strict, settings.top, settings.tma, settings.epilogues)
+        )
         # Another version may decide otherwise with the same model.
         return digest(torch_diode.__version__, *switches, *parts) if parts else ""
 
@@ -164,6 +169,9 @@ class Decider:
         """
         if question.op not in OPS or question.device.type not in machine.GPU_KINDS:
             raise NotAsked
+        other = releases.other_hook(question.handler)
+        if other and not self.settings.named:
+            raise Abstained(f"{other} answers for matmuls, and no heuristic was named")
         if not question.max_autotune:
             asked = ATEN in question.names
         elif self.settings.mode == "auto":
@@ -177,7 +185,7 @@ class Decider:
         self, question: Question, hardware: Hardware
     ) -> tuple[MMShape, dict[str, Any], Candidates]:
         if self.heuristic_for(hardware) is None:
-            raise Abstained(f"{hardware.name}: {defaults.NO_MODEL}")
+            raise Abstained(f"{hardware.name}: {defaults.why_none(self.settings)}")
         problem = problem_of(question.op, question.inputs)
         offered = question.offered(self.settings.tma)
         candidates = candidate_space(problem, hardware, tuple(offered))

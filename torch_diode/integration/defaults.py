@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
@@ -30,6 +31,41 @@ def default_heuristic(hardware: Hardware, settings: Settings) -> Heuristic | Non
     return Chain(*members)
 
 
+def held_to(heuristic: Heuristic, hardware: Hardware, settings: Settings) -> Heuristic | None:
+    """A heuristic the user named, held against the torch that is here, as a default one is: what is
+    of another release is noted, or, where settings are strict, left out."""
+    from torch_diode.heuristics.chain import Chain
+    from torch_diode.heuristics.model import ModelHeuristic
+    from torch_diode.heuristics.table import LookupTable
+
+    if type(heuristic) is Chain:
+        held = [held_to(member, hardware, settings) for member in heuristic.heuristics]
+        members = [member for member in held if member is not None]
+        return Chain(*members) if members else None
+    if type(heuristic) is LookupTable and not heuristic.template_hashes:
+        strict = heuristic.strict or settings.strict
+        return LookupTable(heuristic.table, strict, releases.template_hashes(), heuristic.name)
+    if type(heuristic) is ModelHeuristic and hasattr(heuristic.model, "notes"):
+        return _noted(heuristic.model, heuristic.name, hardware, settings)
+    return heuristic
+
+
+def _noted(model: Any, name: str, hardware: Hardware, settings: Settings) -> Heuristic | None:
+    from torch_diode.heuristics.model import ModelHeuristic
+
+    notes = model.notes(hardware, releases.torch_release(), releases.triton_release())
+    return None if notes and settings.strict else ModelHeuristic(model, name, "; ".join(notes))
+
+
+def why_none(settings: Settings) -> str:
+    """Why a hardware asked about under these settings has no heuristic."""
+    if settings.model == NONE:
+        return "no model, as TORCH_DIODE_MODEL says"
+    if settings.strict:
+        return f"{NO_MODEL} of this very torch and triton, which strict asks for"
+    return NO_MODEL
+
+
 def _members(hardware: Hardware, settings: Settings) -> Iterator[Heuristic]:
     if settings.table:
         from torch_diode.heuristics.table import LookupTable
@@ -44,7 +80,6 @@ def _model(hardware: Hardware, settings: Settings) -> Heuristic | None:
     """The model the user asked for, or the one that came with the package for this hardware."""
     if settings.model == NONE:
         return None
-    from torch_diode.heuristics.model import ModelHeuristic
     from torch_diode.model.checkpoint import load_model
     from torch_diode.model.registry import ModelRegistry
 
@@ -56,10 +91,7 @@ def _model(hardware: Hardware, settings: Settings) -> Heuristic | None:
     else:
         model, name = load_model(settings.model), settings.model
     model.require(hardware)
-    notes = model.notes(hardware, releases.torch_release(), releases.triton_release())
-    if notes and settings.strict:
-        return None
-    return ModelHeuristic(model, f"model {name}", "; ".join(notes))
+    return _noted(model, f"model {name}", hardware, settings)
 
 
 def close_relative(hardware: Hardware, name: str) -> bool:

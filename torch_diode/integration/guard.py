@@ -90,12 +90,15 @@ class Guard:
 
 def cause_of(fault: Exception) -> str:
     """A fault's cause in one line, the same for problems that differ in their numbers only."""
-    return re.sub(r"\b\d+(\.\d+)?\b", "#", _sentence(fault))[:200]
+    return re.sub(r"\b\d+(\.\d+)?(x\d+)*\b", "#", _sentence(fault))[:200]
 
 
 def _sentence(fault: Exception) -> str:
     """The fault's type and first line; where it says nothing, the place it comes from."""
-    lines = str(fault).strip().splitlines()
+    try:
+        lines = str(fault).strip().splitlines()
+    except Exception:  # noqa: BLE001 - a fault that cannot even say what it is
+        lines = []
     if lines:
         return f"{type(fault).__name__}: {lines[0]}"
     frames = traceback.extract_tb(fault.__traceback__)

@@ -18,6 +18,7 @@ from torch_diode.integration import releases
 from torch_diode.integration.base import FAILED, ON, ChoicesIntegration
 from torch_diode.integration.guard import Guard
 from torch_diode.integration.importing import arrivals
+from torch_diode.types.errors import InvalidValueError
 
 MODULE = "torch._inductor.virtualized"
 
@@ -29,7 +30,8 @@ class HandlerSlot:
         self._guard = guard
         self._integrations: list[ChoicesIntegration] = []
         self._slot: Any = None
-        self._composed: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self._composed: dict[int, tuple[weakref.ref[Any], Any | None]] = {}
+        """By identity: handlers may be equal to one another, or have no hash."""
         self._lock = threading.RLock()
 
     def add(self, integration: ChoicesIntegration) -> None:
@@ -71,14 +73,16 @@ class HandlerSlot:
         self._slot = slot
 
     def _before(self, found: Any) -> Any:
-        known = self._composed.get(found)
-        if known is not None:
-            return known[0] or found
+        key = id(found)
+        known = self._composed.get(key)
+        if known is not None and known[0]() is found:
+            return found if known[1] is None else known[1]
         with self._lock:
             handler = self._guard.run(lambda: self._compose(found))
-            # Nothing but None for a handler left as it is: a value must not keep its key alive.
-            self._composed[found] = (handler,)
-        return handler or found
+            gone = weakref.ref(found, lambda _: self._composed.pop(key, None))
+            # Nothing but None for a handler left as it is: what is kept must not keep it alive.
+            self._composed[key] = (gone, handler)
+        return found if handler is None else handler
 
     def _compose(self, found: Any) -> Any | None:
         mixins = []
@@ -101,6 +105,11 @@ class HandlerSlot:
 def compose(handler: Any, mixins: list[type]) -> Any:
     """A handler of the given one's own class with the mixins before it, sharing its state."""
     own = type(handler)
+    if any(vars(part).get("__slots__") for part in own.__mro__):
+        raise InvalidValueError(
+            f"choices handler: got a {own.__name__} with __slots__; expected one whose state is in "
+            "its __dict__, to be shared; torch's own is used there"
+        )
     composed: Any = object.__new__(type(f"Diode{own.__name__}", (*mixins, own), {}))
     composed.__dict__ = handler.__dict__
     return composed

@@ -20,6 +20,9 @@ def problem_of(op: str, inputs: Any) -> MMShape:
     """The problem behind `kernel_inputs`, symbols taken at the hints Inductor would use."""
     if op not in OPS:
         raise InexpressibleError(f"op {op} is none of {', '.join(OPS)}")
+    if op in WITH_BIAS and inputs._scalars.get("beta", 1) == 0:
+        # The bias is not to be read then: it may hold anything, and templates add 0 times that.
+        raise InexpressibleError(f"{op} with a beta of 0")
     mat1, mat2 = inputs.mat1mat2()
     size1, size2 = releases.hints(mat1.get_size()), releases.hints(mat2.get_size())
     dims = 3 if op in BATCHED else 2

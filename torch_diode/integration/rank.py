@@ -8,6 +8,7 @@ from torch_diode.candidates import candidate_space
 from torch_diode.hardware import detect, known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import defaults, settings
+from torch_diode.types import checks
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.errors import EmptySelectionError
@@ -26,8 +27,14 @@ def rank(
     """The candidates of a problem with predicted microseconds, best first, at most `top`.
 
     Without candidates all that are feasible; without hardware this machine's; without a heuristic
-    the default one for the hardware. Raises where the heuristic abstains, and says why.
+    the default one for the hardware. Times are None where the heuristic names none. Raises where
+    it abstains, and says why.
     """
+    checks.instance("rank", "problem", problem, MMShape)
+    if heuristic is not None:
+        checks.instance("rank", "heuristic", heuristic, Heuristic)
+    if top is not None:
+        checks.whole_number("rank", "top", top, low=1)
     if not isinstance(hardware, Hardware):
         hardware = detect() if hardware is None else known(hardware)
     heuristic = heuristic or defaults.default_heuristic(hardware, settings.from_environment())

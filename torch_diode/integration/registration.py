@@ -44,6 +44,32 @@ class Registration:
         self.refused: Step | None = None
         """Why nothing is on, where that was decided before any integration was tried."""
         self.lock = threading.RLock()
+        self._scopes: list[Settings] = []
+        self._before: tuple[list[BaseIntegration], Settings] = ([], Settings())
+        """What was on, and how, when the first of the scopes was entered."""
+
+    def enter(self, settings: Settings) -> None:
+        """Plug in, with these settings, until they are left."""
+        with self.lock:
+            before = (list(self.active), self.matmul.settings)
+            self.enable(settings)
+            if not self._scopes:
+                self._before = before
+            self._scopes.append(settings)
+
+    def leave(self, settings: Settings) -> None:
+        """As the scope around says; what was entered last holds, whoever leaves first."""
+        with self.lock:
+            self._scopes = [scope for scope in self._scopes if scope is not settings]
+            if self._scopes:
+                self.enable(self._scopes[-1])
+                return
+            active, own = self._before
+            if active:
+                self.enable(own, active)
+            else:
+                self.matmul.change(own)
+                self.disable()
 
     def enable(self, settings: Settings, others: Iterable[BaseIntegration] = ()) -> None:
         """Plug in, with these settings; what is in already stays, with the new settings."""
@@ -63,6 +89,10 @@ class Registration:
             for integration in reversed(self.active):
                 integration.uninstall(self.sockets)
             self.active.clear()
+            # A handler put in by hand is not ours to take out; what it set up beside itself is.
+            times = sys.modules.get("torch_diode.integration.clean_times")
+            if times is not None:
+                times.clean_times.leave_few()
 
     def steps(self) -> Iterator[Step]:
         """What was tried, in the order it depends on one another, as far as it got."""
@@ -188,20 +218,15 @@ def using(
     The scope is one of time, for the whole process: backward graphs are compiled on threads of
     autograd's own, and those are meant too.
     """
-    was_active = bool(_registration.active)
-    before = _registration.matmul.settings
-    base = before if was_active else switches.from_environment()
-    _registration.enable(
-        base.changed(
-            heuristic=heuristic, mode=mode, strict=strict, top=top, tma=tma, epilogues=epilogues
-        )
+    now = _registration.matmul.settings if _registration.active else switches.from_environment()
+    settings = now.changed(
+        heuristic=heuristic, mode=mode, strict=strict, top=top, tma=tma, epilogues=epilogues
     )
+    _registration.enter(settings)
     try:
         yield
     finally:
-        _registration.matmul.change(before)
-        if not was_active:
-            _registration.disable()
+        _registration.leave(settings)
 
 
 @contextlib.contextmanager

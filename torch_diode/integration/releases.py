@@ -79,6 +79,19 @@ def matmul_hook() -> str:
     return ""
 
 
+def other_hook(handler: Any) -> str:
+    """The class, neither torch's nor ours, whose matmul hook ours stands before; empty if none."""
+    from torch._inductor.choices import InductorChoices
+
+    ours = False
+    for part in type(handler).__mro__:
+        if part.__module__.startswith("torch_diode."):
+            ours = True
+        elif ours and matmul_hook() in vars(part):
+            return "" if part is InductorChoices else part.__name__
+    return ""
+
+
 def _parameters(function: Callable[..., Any]) -> set[str]:
     return set(inspect.signature(function).parameters)
 

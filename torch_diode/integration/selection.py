@@ -67,7 +67,8 @@ def how_many(ranking: Ranking, candidates: Candidates, top: int = 5) -> int:
     heuristic says nothing of its own error."""
     most = min(MOST_TIMES_TOP * top, len(ranking.order))
     if ranking.sigma is None:
-        return min(top, len(ranking.order))
+        unranked = not candidates.is_template(ATEN)[ranking.order].any()
+        return min(top, len(ranking.order) + unranked)  # ATen is benchmarked all the same
     rows = _as_benchmarked(ranking, candidates)[: max(_LOOKED_AT, most + 1)]
     times, sigma = ranking.predicted_us[rows], ranking.sigma[rows]
     if not (np.isfinite(times).all() and np.isfinite(sigma).all()):

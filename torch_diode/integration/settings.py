@@ -49,8 +49,8 @@ class Settings:
         if self.mode not in MODES:
             raise InvalidValueError(f"mode: got {self.mode!r}; expected one of {', '.join(MODES)}")
         self._check_heuristic()
-        if self.top < 1:
-            raise InvalidValueError(f"top: got {self.top}; expected 1 or more")
+        if not isinstance(self.top, int) or self.top < 1:
+            raise InvalidValueError(f"top: got {self.top!r:.40}; expected a number, 1 or more")
 
     def _check_heuristic(self) -> None:
         if self.heuristic is None:
@@ -63,6 +63,11 @@ class Settings:
                 f"heuristic: got {type(self.heuristic).__name__}; expected a Heuristic; wrap a "
                 "function in CustomHeuristic, a model in ModelHeuristic"
             )
+
+    @property
+    def named(self) -> bool:
+        """Whether the user said what is to decide; else it is the shipped model."""
+        return bool(self.heuristic is not None or self.model or self.table)
 
     def changed(self, **given: Any) -> Settings:
         """These settings with those given in place; what is None was not given."""
@@ -83,8 +88,13 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
             raise InvalidValueError(f"{name}: got {text!r}; expected 1 or 0")
         return text in _ON if text else otherwise
 
+    mode = environment.get("TORCH_DIODE_MODE", "").strip().lower() or "auto"
+    if mode not in MODES:
+        raise InvalidValueError(
+            f"TORCH_DIODE_MODE: got {mode!r:.40}; expected one of {', '.join(MODES)}"
+        )
     return Settings(
-        mode=environment.get("TORCH_DIODE_MODE", "").strip().lower() or "auto",
+        mode=mode,
         strict=is_on("TORCH_DIODE_STRICT"),
         tma=is_on("TORCH_DIODE_TMA"),
         epilogues=is_on("TORCH_DIODE_EPILOGUES", otherwise=True),

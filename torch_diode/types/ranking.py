@@ -70,10 +70,11 @@ class Ranking:
         return cls(np.argsort(times, kind="stable"), times, source, spread)
 
     def predictions(self, candidates: Candidates, top: int | None = None) -> list[Prediction]:
-        """The first `top` as objects, best first; only for rankings that name times."""
+        """The first `top` as objects, best first."""
         chosen = [int(i) for i in self.order[:top]]
         sigma = [None if self.sigma is None else float(self.sigma[i]) for i in chosen]
+        times = [None if np.isnan(t) else float(t) for t in self.predicted_us[chosen]]
         return [
-            Prediction(candidates[i], float(self.predicted_us[i]), s, self.source)
-            for i, s in zip(chosen, sigma, strict=True)
+            Prediction(candidates[i], t, s, self.source)
+            for i, t, s in zip(chosen, times, sigma, strict=True)
         ]

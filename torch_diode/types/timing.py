@@ -55,19 +55,20 @@ class Timing:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A candidate and the microseconds a heuristic expects it to take.
+    """A candidate and the microseconds a heuristic expects it to take, None where it names none.
 
     `sigma` is the heuristic's own estimate of its error, as a fraction of the time; None where it
     has none. `source` names the heuristic that spoke.
     """
 
     candidate: Candidate
-    predicted_us: float
+    predicted_us: float | None
     sigma: float | None = None
     source: str = ""
 
     def __post_init__(self) -> None:
         checks.instance("Prediction", "candidate", self.candidate, Candidate)
-        checks.positive_time("Prediction", "predicted_us", self.predicted_us)
+        if self.predicted_us is not None:
+            checks.positive_time("Prediction", "predicted_us", self.predicted_us)
         if self.sigma is not None:
             checks.fraction("Prediction", "sigma", self.sigma)
