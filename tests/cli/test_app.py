@@ -68,3 +68,12 @@ def test_the_historic_name_is_the_same_program(tmp_path):
         check=True,
     )
     assert old.stdout == torch_diode("stats", "d.json", cwd=tmp_path).stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_behind_standard_output_is_one_sentence():
+    command = [sys.executable, "-m", "torch_diode", "models", "--json"]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == "torch-diode: standard output: No space left on device\n"

@@ -48,3 +48,12 @@ def test_a_file_without_a_dataset_is_refused_by_name(tmp_path):
     assert ended.returncode == 2
     assert ended.stderr.startswith("torch-diode: b.json: got format None")
     assert [file.name for file in tmp_path.iterdir()] == ["b.json"]
+
+
+def test_two_inputs_that_would_go_to_one_file_are_refused(tmp_path):
+    for folder in ("one", "two"):
+        write_dataset(samples.dataset(), tmp_path / folder / "a.json")
+    files = ("--input-files", "one/a.json", "two/a.json", "--output-dir", "out")
+    said = refusal("convert-json-to-msgpack", *files, "--overwrite", cwd=tmp_path)
+    assert "got two inputs that go there" in said
+    assert not (tmp_path / "out").exists()

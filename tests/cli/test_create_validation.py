@@ -84,3 +84,15 @@ def test_a_shape_set_that_training_has_whole_is_refused(folder):
     ended = torch_diode(*CPU, "--shapeset", "shapes.json", cwd=folder)
     assert ended.returncode == 2
     assert "all of them in training data" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["train", "train.parquet.parts"])
+def test_a_folder_of_shards_beside_the_output_is_training_data_too(folder, name):
+    """A dataset, or what an interrupted collection has so far."""
+    (folder / name).mkdir()
+    (folder / "train.msgpack").rename(folder / name / "shard.msgpack")
+    (folder / "empty").mkdir()
+    ended = torch_diode(*CPU, *FEW, "--num-shapes", "10", cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    shared = sizes(read_dataset(folder / name)) & sizes(read_dataset(folder / "v.parquet"))
+    assert not shared

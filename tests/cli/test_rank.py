@@ -105,3 +105,9 @@ def test_as_a_program(ask, tmp_path):
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.endswith("ranked.jsonl: 1 problems ranked\n")
     assert len(answers(tmp_path)) == 1
+
+
+def test_the_input_is_not_written_over(ask, tmp_path):
+    command = ask(PROBLEM, more=("--output", tmp_path / "problems.jsonl"))
+    assert "got what is read as the output" in told_off(*command)
+    assert json.loads((tmp_path / "problems.jsonl").read_text()) == PROBLEM

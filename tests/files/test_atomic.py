@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 import stat
 import subprocess
@@ -79,3 +80,32 @@ def test_a_directory_in_the_way_is_a_fault_and_nothing_is_left(tmp_path):
     with pytest.raises(FileFaultError, match="taken"):
         write_bytes(target, b"")
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_text(pipe, "through")
+        assert os.read(reader, 100) == b"through"
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
+    (tmp_path / "there").mkdir()
+    for name in ("old", "not yet"):
+        target, link = tmp_path / "there" / name, tmp_path / f"link to {name}"
+        link.symlink_to(target)
+        if name == "old":
+            target.write_text("old")
+        write_text(link, "new")
+        assert link.is_symlink()
+        assert target.read_text() == "new"
+
+
+def test_a_directory_is_named_as_one(tmp_path):
+    with pytest.raises(FileFaultError, match="got a directory; expected a file"):
+        write_text(tmp_path, "text")

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -114,11 +115,16 @@ app.command(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program; a fault of the user's or of a file is one sentence and exit code 2."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stdout is None:  # closed by whoever called
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A file's name may hold what no encoding has; that is no reason to fail.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        app(args=repeat_options(given), prog_name="torch-diode")
+        try:
+            app(args=repeat_options(given), prog_name="torch-diode")
+        finally:
+            sys.stdout.flush()
     except DiodeError as fault:
         sys.stderr.write(f"torch-diode: {fault}\n")
         sys.exit(2)
@@ -129,3 +135,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # The reader has gone (`| head`): nothing more to say, and nothing to flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as fault:
+        # Files name themselves; what is left is where results are shown: a full disk, say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.stderr.write(f"torch-diode: standard output: {fault.strerror or fault}\n")
+        sys.exit(2)

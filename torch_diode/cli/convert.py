@@ -49,6 +49,15 @@ def form_for(output: Path, asked: str | None) -> str:
     return asked
 
 
+def refuse_same(output: Path, *inputs: Path) -> None:
+    """What is read is not to be written over."""
+    for path in inputs:
+        with naming(output):
+            same = output.exists() and path.exists() and output.samefile(path)
+        if same:
+            raise FileFaultError(f"{output}: got what is read as the output; choose another name")
+
+
 def refuse_existing(path: Path, overwrite: bool) -> None:
     """Nothing is lost by accident: an existing file needs the word for it."""
     with naming(path):

@@ -26,6 +26,9 @@ def convert_json_to_msgpack(
     Example: torch-diode convert-json-to-msgpack --input-files a.json b.json --output-dir packed
     """
     outputs = [(output_dir or path.parent) / f"{path.stem}.msgpack" for path in input_files]
+    if len(set(outputs)) < len(outputs):
+        twice = next(output for output in outputs if outputs.count(output) > 1)
+        raise FileFaultError(f"{twice}: got two inputs that go there; convert one of them apart")
     for path, output in zip(input_files, outputs, strict=True):
         if form_of(path) != "json":
             raise FileFaultError(f"{path}: got no JSON file; expected the ending .json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +19,7 @@ from torch_diode.cli.timings import is_dataset
 from torch_diode.files.datasets import read_dataset, shards
 from torch_diode.files.faults import naming
 from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import DiodeError, EmptySelectionError
+from torch_diode.types.errors import DiodeError, EmptySelectionError, FileFaultError
 from torch_diode.types.problem import MMShape
 
 _SIZES = ["op", "B", "M", "N", "K"]
@@ -36,7 +37,7 @@ def create_validation(
         list[Path] | None,
         typer.Option(
             help="Dataset to share no problem with, may be given again; without it, all in the "
-            "output's directory."
+            "output's directory and the folders in it."
         ),
     ] = None,
 ) -> None:
@@ -75,14 +76,17 @@ def taken_sizes(exclude: Sequence[Path] | None, output: Path) -> set[Size]:
 
 
 def neighbours(output: Path) -> list[Path]:
-    """The dataset files beside the output, damaged ones too; a model's card or a shape set is
-    none."""
+    """The dataset files beside the output and in folders beside it, which a dataset may be, or what
+    an interrupted collection has so far; damaged ones too. A model's card or a shape set is none.
+    """
     with naming(output.parent):
-        try:
-            found = shards(output.parent)
-        except EmptySelectionError:
-            return []
-    found = [path for path in found if path.name != output.name]
+        beside = sorted(output.parent.iterdir()) if output.parent.is_dir() else []
+    folders = [path for path in beside if path.is_dir() and not path.name.startswith(".")]
+    own = (output.name, f"{output.name}.parts")
+    found: list[Path] = []
+    for folder in (output.parent, *(path for path in folders if path.name not in own)):
+        with contextlib.suppress(EmptySelectionError, FileFaultError):  # none in it, or none at all
+            found += [path for path in shards(folder) if path.name != output.name]
     return [path for path in found if path.suffix.lower() != ".json" or is_dataset(path)]
 
 

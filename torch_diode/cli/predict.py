@@ -48,8 +48,8 @@ def predict(
     \b
     mm:512x4096x4096:bfloat16:nt on nvidia-h200, 2,106 candidates, by model nvidia-h200
         candidate                           µs    ±   TFLOP/s   of ATen
-    1   aten                             29.41   4%     584.1     1.00x
-    2   triton::mm 128x128x64 g8 s5 w4   30.74   2%     558.9     1.05x
+    1   aten                             29.19   4%     588.6     1.00x
+    2   triton::mm 128x128x64 g8 s5 w4   30.81   2%     557.7     1.06x
     ...
     A plain torch.compile runs aten.
     """

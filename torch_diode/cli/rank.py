@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from torch_diode.cli.convert import refuse_same
 from torch_diode.cli.predict import HardwareName, ModelFile
 from torch_diode.files.atomic import replacing
 from torch_diode.files.faults import naming
@@ -54,10 +55,11 @@ def rank(
      "candidates":[{"template":"aten"},{"template":"triton::mm","block_m":64,"block_n":128,
      "block_k":64,"group_m":8,"num_stages":4,"num_warps":4}]}        (all on one line)
     $ cat ranked.jsonl
-    {"order":[0,1],"predicted_us":[29.4139,34.462]}
+    {"order":[0,1],"predicted_us":[29.1857,34.2314]}
     """
     from torch_diode.cli.asking import chip_named, whom_to_ask
 
+    refuse_same(output, input_file)
     with naming(input_file), input_file.open("rb"):
         pass  # a wrong path shows before a model is loaded
     asked, note = whom_to_ask(chip_named(hardware, context.obj.device), model)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from torch_diode.cli import validate_model as shared
+from torch_diode.cli.convert import refuse_same
 from torch_diode.cli.output import print_json, print_table, say
 
 ANALYSIS = Path("model_performance_analysis_by_op.json")
@@ -47,6 +48,7 @@ def validate_max_autotune(
     from torch_diode.cli.validation import validate
     from torch_diode.files.json_form import write_json
 
+    refuse_same(output, max_autotune_solution, dataset)
     solution = solution_for(max_autotune_solution)
     found = validate(
         model, dataset, hardware_name, tuple(op_name or ()), score, batch_size, compare=False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,16 +12,26 @@ from pathlib import Path
 
 from torch_diode.files.faults import naming
 
+_OF_THE_SYSTEM = (("/", "dev"), ("/", "proc"))
+"""There even what looks like a file is what a program reads or shows."""
+
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path beside `path`; it takes `path`'s place when the block ends well.
 
     The name starts with a dot and ends in `.tmp`, so that a reader of the directory passes over
-    what a killed writer left behind.
+    what a killed writer left behind. A link stays, and what it leads to is replaced; a device or a
+    pipe is no file to be replaced, and written to.
     """
-    target = Path(path)
-    with naming(target):
+    with naming(path):
+        if _is_written_to(Path(path)):
+            with tempfile.TemporaryDirectory() as folder:
+                yield Path(folder) / "written"
+                with (Path(folder) / "written").open("rb") as source, Path(path).open("wb") as sink:
+                    shutil.copyfileobj(source, sink)
+            return
+        target = Path(os.path.realpath(path))
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
         os.close(handle)
@@ -31,6 +42,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         finally:
             with contextlib.suppress(FileNotFoundError):
                 temporary.unlink()
+
+
+def _is_written_to(path: Path) -> bool:
+    if path.is_dir():
+        raise IsADirectoryError
+    return path.exists() and (not path.is_file() or path.parts[:2] in _OF_THE_SYSTEM)
 
 
 def _settle(temporary: Path, target: Path) -> None:
