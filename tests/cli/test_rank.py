@@ -111,3 +111,10 @@ def test_the_input_is_not_written_over(ask, tmp_path):
     command = ask(PROBLEM, more=("--output", tmp_path / "problems.jsonl"))
     assert "got what is read as the output" in told_off(*command)
     assert json.loads((tmp_path / "problems.jsonl").read_text()) == PROBLEM
+
+
+def test_a_template_that_cannot_run_a_problem_is_told_of(ask):
+    strange = [ATEN, {**SMALL, "template": "triton::bmm"}, {"template": "cutlass::best"}]
+    ended = inside(*ask({**PROBLEM, "candidates": strange}, {**PROBLEM, "candidates": [ATEN]}))
+    assert ended.code == 0
+    assert "1 problems with triton::bmm, cutlass::best, which cannot run them" in ended.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -48,6 +49,15 @@ def test_who_is_forgotten_is_not_told(module: str) -> None:
     assert arrivals not in sys.meta_path
     importlib.import_module(module)
     assert seen == []
+
+
+def test_while_it_waits_a_module_can_be_looked_at(module: str) -> None:
+    arrivals = Arrivals()
+    arrivals.when_imported(module, lambda found: None)
+    spec = importlib.util.find_spec(module)
+    assert spec is not None
+    assert spec.loader.get_source(module) == "value = 1\n"  # type: ignore[union-attr]
+    importlib.import_module(module)
 
 
 def test_a_missing_module_is_still_missing() -> None:

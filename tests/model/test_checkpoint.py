@@ -265,3 +265,14 @@ def test_a_file_cannot_have_a_network_built_that_it_does_not_hold(tmp_path, shap
 )
 def test_a_model_knows_whether_its_kernels_had_open_sizes(tmp_path, options, open_sizes):
     assert load_model(rewritten(tmp_path / "m.pt", options=options)).open_sizes == open_sizes
+
+
+def test_a_flipped_bit_among_the_weights_is_found(tmp_path):
+    path = tmp_path / "model.pt"
+    save_model(path, network().state_dict(), METADATA)
+    data = bytearray(path.read_bytes())
+    place = data.index(network().state_dict()["config_in.weight"].numpy().tobytes())
+    data[place + 3] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(FileFaultError, match="got a damaged file"):
+        load_model(path)

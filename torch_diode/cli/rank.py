@@ -71,14 +71,10 @@ def rank(
             count += 1
         if not count:
             raise EmptySelectionError(f"{input_file}: got no problem; expected one a line")
-    for text in [note, *(_told(why, number) for why, number in reasons.items())]:
+    for text in [note, *(f"{number:,} problems {why}" for why, number in reasons.items())]:
         if text:
             sys.stderr.write(f"torch-diode: {text}\n")
     sys.stdout.write(f"{output}: {count:,} problems ranked\n")
-
-
-def _told(why: str, count: int) -> str:
-    return f"{count:,} problems by the analytical heuristic: {why}"
 
 
 def _answers(path: Path, asked: Asked, top: int, reasons: Counter[str]) -> Iterator[dict[str, Any]]:
@@ -90,14 +86,15 @@ def _answers(path: Path, asked: Asked, top: int, reasons: Counter[str]) -> Itera
                 answer, why = answer_for(loads(line), asked, top)
             except DiodeError as fault:
                 raise FileFaultError(f"{path}: line {number}: {fault}") from None
-            if why:
-                reasons[why] += 1
+            for reason in why:
+                reasons[reason] += 1
             yield answer
 
 
-def answer_for(data: Any, asked: Asked, top: int) -> tuple[dict[str, Any], str]:
-    """One line's answer, and why it is not the model's where it is not."""
+def answer_for(data: Any, asked: Asked, top: int) -> tuple[dict[str, Any], list[str]]:
+    """One line's answer, and what is to be said of it."""
     from torch_diode.candidates import candidate_space
+    from torch_diode.candidates.offers import can_offer
 
     if not isinstance(data, dict):
         raise InvalidValueError(f"got {type(data).__name__}; expected an object")
@@ -108,12 +105,21 @@ def answer_for(data: Any, asked: Asked, top: int) -> tuple[dict[str, Any], str]:
         ranking, why = asked.rank(problem, space)
         best = ranking.predictions(space, top)
         ranked = [{**p.candidate.to_dict(), "predicted_us": _short(p.predicted_us)} for p in best]
-        return {"ranked": ranked}, why
+        return {"ranked": ranked}, _notes(why)
     if not isinstance(given, list) or not given:
         raise InvalidValueError("candidates: got no list of any; expected one, or leave it out")
-    ranking, why = asked.rank(problem, Candidates.of(map(Candidate.from_dict, given)))
+    candidates = Candidates.of(map(Candidate.from_dict, given))
+    ranking, why = asked.rank(problem, candidates)
     times = [_short(time) for time in ranking.predicted_us.tolist()]
-    return {"order": ranking.order.tolist(), "predicted_us": times}, why
+    strange = [n for n in candidates.templates if not can_offer(n, problem, asked.chip)]
+    return {"order": ranking.order.tolist(), "predicted_us": times}, _notes(why, *strange)
+
+
+def _notes(why: str, *strange: str) -> list[str]:
+    notes = [f"by the analytical heuristic: {why}"] if why else []
+    if strange:
+        notes.append(f"with {', '.join(strange)}, which cannot run them: no time of that counts")
+    return notes
 
 
 def _short(time: float | None) -> float | None:

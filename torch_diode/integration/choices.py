@@ -22,8 +22,9 @@ class DiodeInductorChoices(InductorChoices):
     """Answers for mm, addmm, bmm and baddbmm; everything else is the handler's it is put before.
 
     Registration puts it before whatever handler torch has. By hand:
-    `V.set_choices_handler(DiodeInductorChoices(my_heuristic))`; then nobody looks at the whole list
-    Inductor collects (`answer.keep_alone`), which matters with max-autotune alone.
+    `V.set_choices_handler(DiodeInductorChoices(my_heuristic))`. Then nobody looks at the whole list
+    Inductor collects (`answer.keep_alone`), which matters with max-autotune alone, and torch's
+    graph cache does not tell one such handler from another.
     """
 
     decider: Decider

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 Callback = Callable[[ModuleType], None]
 
@@ -22,6 +23,10 @@ class _NotifyingLoader(Loader):
 
     def __init__(self, loader: Loader, finder: Arrivals) -> None:
         self._loader, self._finder = loader, finder
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else the module's own loader can be asked for, such as its source."""
+        return getattr(self._loader, name)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)

@@ -8,6 +8,7 @@ the network it claims to be.
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,9 +140,10 @@ def read_tensors(path: Path, device: str = "cpu") -> dict[str, Any]:
     from torch import _weights_only_unpickler as unpickler
 
     # What torch refuses a file with is no class of its own.
-    faults = (unpickler.UnpicklingError, *_TORCH_FAULTS)  # type: ignore[attr-defined]
+    faults = (unpickler.UnpicklingError, zipfile.BadZipFile, *_TORCH_FAULTS)  # type: ignore[attr-defined]
     try:
         with naming(path):
+            _check_sums(path)
             data = torch.load(path, map_location=device, weights_only=True)
     except faults as fault:
         reason = (str(fault).splitlines() or [""])[0]
@@ -150,6 +152,16 @@ def read_tensors(path: Path, device: str = "cpu") -> dict[str, Any]:
             "expected tensors and metadata only"
         ) from None
     return data if isinstance(data, dict) else {}
+
+
+def _check_sums(path: Path) -> None:
+    """Refuse a file with a flipped byte, which torch would read as another number."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as archive:
+        damaged = archive.testzip()
+    if damaged is not None:
+        raise FileFaultError(f"{path}: got a damaged file ({damaged:.60}); fetch or make it again")
 
 
 def _read_pt(path: Path) -> tuple[object, dict[str, Floats]]:
