@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import runpy
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from torch_diode.cli.output import print_json, say
+from torch_diode.cli.program import run_program
 from torch_diode.files.faults import existing
 from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic
@@ -38,11 +37,11 @@ def explain(
     existing(script)
     chip = None if hardware is None else known(hardware)
     if chip is not None:
-        status = _run_as_on(chip, script, context.args)
+        code, status = _run_as_on(chip, script, context.args)
     else:
         if not registration.status().enabled:
             registration.enable()
-        _run(script, context.args)
+        code = run_program(script, context.args)
         status = registration.status()
     decisions = registration.explain()
     if as_json:
@@ -50,31 +49,22 @@ def explain(
     else:
         say(str(decisions))
         say(str(status))
+    if code:
+        raise typer.Exit(code)
 
 
-def _run(script: Path, arguments: Sequence[str]) -> None:
-    before, sys.argv = sys.argv, [str(script), *arguments]
-    try:
-        runpy.run_path(str(script), run_name="__main__")
-    except SystemExit as stop:
-        if stop.code not in (None, 0):
-            raise
-    finally:
-        sys.argv = before
-
-
-def _run_as_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> Status:
-    """Run here, then lower what was compiled once more, as on the other chip; how things stood
-    there."""
+def _run_as_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> tuple[int, Status]:
+    """Run here, then lower what was compiled once more, as on the other chip; the program's exit
+    code, and how things stood there."""
     from torch_diode.integration.elsewhere import capturing, lower_on
 
     heuristic = _heuristic_for(chip)
     with capturing() as graphs:
-        _run(script, arguments)
+        code = run_program(script, arguments)
     with registration.using(heuristic):
         for graph in graphs:
             lower_on(graph, chip)
-        return registration.status()
+        return code, registration.status()
 
 
 def _heuristic_for(chip: Hardware) -> Heuristic:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import runpy
-import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +9,7 @@ import typer
 
 from torch_diode.cli.convert import refuse_existing
 from torch_diode.cli.output import say
+from torch_diode.cli.program import run_program
 from torch_diode.files.faults import existing
 from torch_diode.files.shape_sets import write_shapes
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
@@ -37,7 +34,9 @@ def trace(
     refuse_existing(output, overwrite)
     existing(script)
     with tracing() as found:
-        code = _run(script, context.args)
+        code = run_program(script, context.args)
+    if code and not found.counts:
+        raise typer.Exit(code)
     if not found.counts:
         raise EmptySelectionError(
             f"{script}: got no matmul in what it compiled; expected at least one; does it call "
@@ -49,28 +48,3 @@ def trace(
         say(f"{found.left_out.total():,} matmuls left out: {', '.join(found.left_out)}")
     if code:
         raise typer.Exit(code)
-
-
-def _run(script: Path, arguments: Sequence[str]) -> int:
-    """The program, run as `python script arguments` would; its exit code."""
-    with _as_main(script, arguments):
-        try:
-            runpy.run_path(str(script), run_name="__main__")
-        except SystemExit as stop:
-            if stop.code is None or isinstance(stop.code, int):
-                return stop.code or 0
-            sys.stderr.write(f"{stop.code}\n")
-            return 1
-    return 0
-
-
-@contextlib.contextmanager
-def _as_main(script: Path, arguments: Sequence[str]) -> Iterator[None]:
-    """`sys.argv` and the first place imports are looked for, as the program expects them."""
-    before, path = sys.argv, list(sys.path)
-    sys.argv = [str(script), *arguments]
-    sys.path.insert(0, str(script.resolve().parent))
-    try:
-        yield
-    finally:
-        sys.argv, sys.path[:] = before, path

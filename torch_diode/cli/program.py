@@ -1,0 +1,42 @@
+"""A user's program, run inside this one as `python script arguments` would run it."""
+
+from __future__ import annotations
+
+import contextlib
+import runpy
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+
+def run_program(script: Path, arguments: Sequence[str]) -> int:
+    """Its exit code. What it raises is shown as Python would show it, without the frames between:
+    what was found out until then is not lost."""
+    with _as_main(script, arguments):
+        try:
+            runpy.run_path(str(script), run_name="__main__")
+        except SystemExit as stop:
+            if stop.code is None or isinstance(stop.code, int):
+                return stop.code or 0
+            sys.stderr.write(f"{stop.code}\n")
+            return 1
+        except Exception as fault:  # noqa: BLE001 - whatever it is, it is the program's
+            frame = fault.__traceback__
+            while frame is not None and frame.tb_frame.f_code.co_filename != str(script):
+                frame = frame.tb_next
+            traceback.print_exception(fault.with_traceback(frame or fault.__traceback__))
+            return 1
+    return 0
+
+
+@contextlib.contextmanager
+def _as_main(script: Path, arguments: Sequence[str]) -> Iterator[None]:
+    """`sys.argv` and the first place imports are looked for, as the program expects them."""
+    before, path = sys.argv, list(sys.path)
+    sys.argv = [str(script), *arguments]
+    sys.path.insert(0, str(script.resolve().parent))
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = before, path
