@@ -117,6 +117,7 @@ def test_with_a_beta_of_0_the_bias_is_not_to_be_read(config: dict[str, object]) 
     fn = functools.partial(torch.baddbmm, beta=0, alpha=0.125)
     lower(fn, [Input((B, M, N)), BATCH_A, BATCH_X], config, generate=False)
     lower(functools.partial(torch.addmm, beta=0), [Input((N,)), A, X], config, generate=False)
-    assert SEEN == []
+    assert {problem.op for problem in SEEN} <= {"mm"}  # which 2.15 makes of the addmm
     found = registration.status().counters.abstentions
-    assert found.keys() == {"baddbmm with a beta of 0", "addmm with a beta of 0"}
+    assert "baddbmm with a beta of 0" in found
+    assert ("addmm with a beta of 0" in found) == (not SEEN)
