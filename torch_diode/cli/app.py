@@ -138,5 +138,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as fault:
         # Files name themselves; what is left is where results are shown: a full disk, say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.stderr.write(f"torch-diode: standard output: {fault.strerror or fault}\n")
+        where = fault.filename or "standard output"
+        sys.stderr.write(f"torch-diode: {where}: {fault.strerror or fault}\n")
         sys.exit(2)

@@ -12,7 +12,14 @@ from __future__ import annotations
 
 import functools
 import uuid
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 import numpy as np
@@ -109,11 +116,16 @@ class _Reader:
 
 def _state(value: Any) -> dict[str, Any] | None:
     """What an object holds, by name; None for one that shows nothing, not written in Python."""
-    slots = [name for part in type(value).__mro__ for name in vars(part).get("__slots__", ())]
-    if not slots and not hasattr(value, "__dict__"):
+    declared = [vars(part).get("__slots__") for part in type(value).__mro__]
+    if not any(declared) and not hasattr(value, "__dict__"):
         return None
+    slots = [name for part in type(value).__mro__ for name in vars(part) if _is_slot(part, name)]
     held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
     return held | getattr(value, "__dict__", {})
+
+
+def _is_slot(part: type, name: str) -> bool:
+    return isinstance(vars(part)[name], MemberDescriptorType)
 
 
 def _names(code: CodeType) -> set[str]:

@@ -46,15 +46,19 @@ def held_to(heuristic: Heuristic, hardware: Hardware, settings: Settings) -> Heu
         strict = heuristic.strict or settings.strict
         return LookupTable(heuristic.table, strict, releases.template_hashes(), heuristic.name)
     if type(heuristic) is ModelHeuristic and hasattr(heuristic.model, "notes"):
-        return _noted(heuristic.model, heuristic.name, hardware, settings)
+        return _noted(heuristic.model, heuristic.name, hardware, settings, heuristic.note)
     return heuristic
 
 
-def _noted(model: Any, name: str, hardware: Hardware, settings: Settings) -> Heuristic | None:
+def _noted(
+    model: Any, name: str, hardware: Hardware, settings: Settings, note: str = ""
+) -> Heuristic | None:
     from torch_diode.heuristics.model import ModelHeuristic
 
     notes = model.notes(hardware, releases.torch_release(), releases.triton_release())
-    return None if notes and settings.strict else ModelHeuristic(model, name, "; ".join(notes))
+    if notes and settings.strict:
+        return None
+    return ModelHeuristic(model, name, note or "; ".join(notes))
 
 
 def why_none(settings: Settings) -> str:
