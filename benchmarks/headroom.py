@@ -6,12 +6,13 @@ Single matmuls (`results/selection_live.json`): GPU time over the best known of 
 never wrong, but may have a kernel compiled for so many of the problems only, and what that makes of
 compile time, which is to stay low as well; what the shipped model chooses, whichever model the run
 was of, and how much of its regret is the choice between its kernel and ATen; and what the times of
-a sweep over the complete space would have chosen where there was one, which no model of them can do
-better than.
+a sweep over the complete space would have chosen where there was one: a yardstick and no bound,
+since a model does not follow each time's noise.
 
 Whole models (`results/models_live.json`): the time of a call, had every matmul the fastest kernel
 the model knows of, and all else stayed as it is. That a kernel may take along what follows the
-matmul is not counted, nor that plain torch pads some matmuls of a training step.
+matmul is not counted, nor that plain torch pads some matmuls of a training step: an estimate, which
+a measured time may beat.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def by_the_sweep(rows: Sequence[Row], hardware: Hardware) -> Row:
 
 
 def single_matmuls(results: Row, heuristic: Heuristic, hardware: Hardware) -> Row:
-    """Both questions about `selection_live.json`."""
+    """All that is asked about `selection_live.json`."""
     rows = [row for row in results["rows"] if "times" in row]
     compiled = results["summary"]["compile seconds"]["diode over plain, a template compiled"]
     allowed = kernels_allowed(compiled)

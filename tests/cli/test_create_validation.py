@@ -3,10 +3,12 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.program import refusal, torch_diode
+from torch_diode.cli import create_validation
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.files.shape_sets import write_shapes
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import FileFaultError
 from torch_diode.types.problem import MMShape
 from torch_diode.types.shapes import OperationShapeSet
 from torch_diode.types.timing import Timing
@@ -96,3 +98,19 @@ def test_a_folder_of_shards_beside_the_output_is_training_data_too(folder, name)
     assert ended.returncode == 0, ended.stderr
     shared = sizes(read_dataset(folder / name)) & sizes(read_dataset(folder / "v.parquet"))
     assert not shared
+
+
+def test_a_folder_that_cannot_be_read_is_told_of(folder, monkeypatch):
+    """As root any can, so it fails when it is looked into."""
+    closed = folder / "closed"
+    closed.mkdir()
+    real = create_validation.shards
+
+    def looked_into(path):
+        if path == closed:
+            raise FileFaultError(f"{path}: Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(create_validation, "shards", looked_into)
+    found = create_validation.neighbours(folder / "v.parquet")
+    assert found == [folder / "train.msgpack", closed]

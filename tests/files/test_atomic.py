@@ -5,6 +5,8 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -109,3 +111,14 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
 def test_a_directory_is_named_as_one(tmp_path):
     with pytest.raises(FileFaultError, match="got a directory; expected a file"):
         write_text(tmp_path, "text")
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="needs /dev/shm")
+def test_files_in_memory_are_replaced_like_any_other():
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        target = Path(folder) / "file"
+        write_text(target, "old")
+        with target.open() as reader:
+            write_text(target, "new")
+            assert reader.read() == "old"
+        assert target.read_text() == "new"

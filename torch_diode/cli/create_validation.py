@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -80,14 +79,25 @@ def neighbours(output: Path) -> list[Path]:
     an interrupted collection has so far; damaged ones too. A model's card or a shape set is none.
     """
     with naming(output.parent):
-        beside = sorted(output.parent.iterdir()) if output.parent.is_dir() else []
+        if not output.parent.is_dir():
+            return []
+        beside = sorted(output.parent.iterdir())
     folders = [path for path in beside if path.is_dir() and not path.name.startswith(".")]
     own = (output.name, f"{output.name}.parts")
     found: list[Path] = []
     for folder in (output.parent, *(path for path in folders if path.name not in own)):
-        with contextlib.suppress(EmptySelectionError, FileFaultError):  # none in it, or none at all
-            found += [path for path in shards(folder) if path.name != output.name]
+        found += [path for path in _data_files(folder) if path.name != output.name]
     return [path for path in found if path.suffix.lower() != ".json" or is_dataset(path)]
+
+
+def _data_files(folder: Path) -> list[Path]:
+    """None in most; of a folder that cannot be looked into itself, since reading it says why."""
+    try:
+        return shards(folder)
+    except EmptySelectionError:
+        return []
+    except FileFaultError:
+        return [folder]
 
 
 def sizes_in(dataset: Dataset) -> set[Size]:

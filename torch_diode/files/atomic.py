@@ -12,8 +12,8 @@ from pathlib import Path
 
 from torch_diode.files.faults import naming
 
-_OF_THE_SYSTEM = (("/", "dev"), ("/", "proc"))
-"""There even what looks like a file is what a program reads or shows."""
+_STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
+"""What lies in these is somebody's open file, such as standard output, whatever it leads to."""
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 def _is_written_to(path: Path) -> bool:
     if path.is_dir():
         raise IsADirectoryError
-    return path.exists() and (not path.is_file() or path.parts[:2] in _OF_THE_SYSTEM)
+    return path.exists() and (not path.is_file() or path.parent in _STREAMS)
 
 
 def _settle(temporary: Path, target: Path) -> None:

@@ -63,7 +63,7 @@ def _noted(
 
 def why_none(settings: Settings) -> str:
     """Why a hardware asked about under these settings has no heuristic."""
-    if settings.model == NONE:
+    if settings.heuristic is None and settings.model == NONE:
         return "no model, as TORCH_DIODE_MODEL says"
     if settings.strict:
         return f"{NO_MODEL} of this very torch and triton, which strict asks for"

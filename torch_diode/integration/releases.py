@@ -80,7 +80,7 @@ def matmul_hook() -> str:
 
 
 def other_hook(handler: Any) -> str:
-    """The class, neither torch's nor ours, whose matmul hook ours stands before; empty if none."""
+    """The class, not ours nor torch's usual one, whose matmul hook ours stands before, if any."""
     from torch._inductor.choices import InductorChoices
 
     ours = False
