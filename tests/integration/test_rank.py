@@ -37,6 +37,7 @@ def test_a_function_orders_and_names_no_times(named: Any) -> None:
         {"top": 0},
         {"top": -1},
         {"top": 2.5},
+        {"candidates": ["aten"]},
     ],
 )
 def test_what_is_wrong_is_said(wrong: dict[str, Any]) -> None:

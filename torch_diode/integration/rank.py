@@ -35,13 +35,23 @@ def rank(
         checks.instance("rank", "heuristic", heuristic, Heuristic)
     if top is not None:
         checks.whole_number("rank", "top", top, low=1)
+    given = None if candidates is None else _given(candidates)
     if not isinstance(hardware, Hardware):
         hardware = detect() if hardware is None else known(hardware)
     heuristic = heuristic or defaults.default_heuristic(hardware, settings.from_environment())
     if heuristic is None:
         raise EmptySelectionError(f"rank: {hardware.name}: {defaults.NO_MODEL}; give a heuristic")
-    space = candidate_space(problem, hardware) if candidates is None else Candidates.of(candidates)
+    space = candidate_space(problem, hardware) if given is None else given
     ranking = heuristic.rank(problem, space, hardware)
     if ranking is None:
         raise EmptySelectionError(f"rank: {heuristic.why_abstained(problem, space, hardware)}")
     return ranking.predictions(space, top)
+
+
+def _given(candidates: Iterable[Candidate]) -> Candidates:
+    if isinstance(candidates, Candidates):
+        return candidates
+    items = list(candidates)
+    for item in items:
+        checks.instance("rank", "candidates", item, Candidate)
+    return Candidates.of(items)
