@@ -34,9 +34,10 @@ Row = dict[str, Any]
 Result = TypeVar("Result")
 
 
-def results_file(name: str, dry: bool) -> Path:
-    """Where a live benchmark's results go; what a rehearsal makes up is not put among them."""
-    return (Path(tempfile.gettempdir()) if dry else RESULTS) / f"{name}.json"
+def results_file(name: str, aside: bool) -> Path:
+    """Where a benchmark's results go; what a rehearsal makes up, or a part of one finds, is not put
+    among them."""
+    return (Path(tempfile.gettempdir()) if aside else RESULTS) / f"{name}.json"
 
 
 def made_with(hardware: str, seed: int = 0) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from unittest import mock
 
 import numpy as np
 import torch
-from _live import RESULTS, made_with, save
+from _live import made_with, results_file, save
 
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
@@ -342,7 +342,7 @@ def show(results: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=RESULTS / "compile_overhead.json")
+    parser.add_argument("--output", type=Path, help="results/compile_overhead.json, if it is all")
     parser.add_argument("--hardware", default="nvidia-h200")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--decisions-only", action="store_true")
@@ -351,7 +351,7 @@ def main() -> None:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
         results = measure(known(options.hardware), options.repeats, options.decisions_only)
     show(results)
-    save(options.output, results)
+    save(options.output or results_file("compile_overhead", options.decisions_only), results)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _live import RESULTS, made_with, save
+from _live import made_with, results_file, save
 
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.hardware import known
@@ -119,7 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workloads", nargs="+", help="such as mm/tf32; all by default")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=RESULTS / "specialisation.json")
+    parser.add_argument("--output", type=Path, help="results/specialisation.json, if it is all")
     options = parser.parse_args()
     shipped = ModelRegistry().find("matmul", known(CHIP))
     if shipped is None:
@@ -132,7 +132,8 @@ def main() -> None:
     rows.append(pooled(rows))
     show(rows[-1])
     data = str(DATA.relative_to(ROOT))
-    save(options.output, {**made_with(CHIP, options.seed), "data": data, "rows": rows})
+    output = options.output or results_file("specialisation", bool(options.workloads))
+    save(output, {**made_with(CHIP, options.seed), "data": data, "rows": rows})
 
 
 if __name__ == "__main__":
