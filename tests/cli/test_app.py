@@ -27,6 +27,31 @@ def test_without_a_command_it_shows_help():
 
 @pytest.mark.parametrize(
     "arguments",
+    [
+        ["--help"],
+        ["completion", "bash"],
+        ["models"],
+        ["stats", "nowhere.parquet"],
+        ["collect", "--min-size", "0", "--output", "nowhere/timings.parquet"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_nobody_waits_for_torch_who_does_not_need_it(arguments: list[str], tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from torch_diode.cli import main\n"
+        "try:\n"
+        "    main()\n"
+        "finally:\n"
+        "    print('torch' in sys.modules, file=sys.stderr)\n"
+    )
+    command = [sys.executable, "-c", program, *arguments]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.stderr.splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize(
+    "arguments",
     [["nonsense"], ["--format", "xml", "stats", "x"], ["stats"], ["stats", "x", "--limit", "-1"]],
 )
 def test_a_command_line_that_is_none_is_exit_code_2_without_a_traceback(arguments):

@@ -11,8 +11,6 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
-import torch
-
 from torch_diode.types.errors import MissingPartError
 
 # Importing Inductor asks whether there is a GPU. Asked of CUDA itself, that would leave every
@@ -23,7 +21,10 @@ Result = TypeVar("Result")
 
 
 def holds_gpu() -> bool:
-    """Whether this process has used one."""
+    """Whether this process has used one; without torch it has not."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return False
     return bool(torch.cuda.is_initialized() or torch.xpu.is_initialized())
 
 
