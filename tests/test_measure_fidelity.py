@@ -16,6 +16,7 @@ import pytest
 
 from torch_diode.collection.crew import Crew
 from torch_diode.collection.timer import Measured
+from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 
@@ -23,6 +24,7 @@ pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 
 SCRIPT = Path(__file__).parents[1] / "workflows" / "measure_fidelity.py"
 H200 = known("nvidia-h200")
+VALIDATION = SCRIPT.parents[1] / "diode_datasets/matmul/nvidia-h200/validation/full-2.parquet"
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +112,35 @@ def test_a_run_writes_both_files_and_the_table_needs_nothing_else(output, tmp_pa
     assert (name, problems, timings) == ("all", "2", "12")
     assert (float(correlation), float(bias)) == (1.0, pytest.approx(1 / 1.5, abs=1e-3))
     assert table.exists()
+
+
+def test_a_sweeps_problems_are_timed_with_fixed_sizes_alone(workflow, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+    data = read_dataset(VALIDATION)
+    source = ["--sweep", str(VALIDATION), "--problems", "2", "--configs", "3"]
+    given = workflow._parser().parse_args([*source, "--output", str(tmp_path), "--processes", "1"])
+    run = workflow.make_run(given, H200, time.monotonic() + 120)
+    assert run.specs() == set()
+    with Crew[Any, Any]([bench]) as benches:
+        run.go(benches)
+    assert run.faults == {}
+    assert run.compiled_kernels == {workflow.STATIC: 6}
+    assert not (tmp_path / "sweep.parquet").exists()
+    timed = read_dataset(tmp_path / "static.parquet")
+    assert set(timed.texts("method")) == {workflow.STATIC}
+    problems = {timing.problem for timing in timed}
+    assert len(problems) == 2
+    for problem in problems:
+        swept = {
+            timing.candidate: timing.time_us
+            for timing in data
+            if timing.problem == problem
+            and timing.time_us is not None
+            and timing.candidate.template in ("triton::mm", "triton::bmm")
+        }
+        fastest = set(sorted(swept, key=swept.__getitem__)[:3])
+        assert {t.candidate for t in timed if t.problem == problem} == fastest
 
 
 def test_when_the_time_is_up_what_there_is_is_saved(workflow, tmp_path):

@@ -9,11 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from torch_diode.candidates.exhaustive import TMA_TEMPLATES
 from torch_diode.candidates.space import candidate_space
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.model.fidelity import SIZES, size_class
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
+from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import BATCHED, MMShape
 
@@ -110,6 +114,29 @@ def make_plans(
             picked = _pick(ranked[problem], good, spread, count)
             chosen[problem] = Plan(problem, (Candidate(ATEN), *picked))
     return [chosen[problem] for problem in problems]
+
+
+def swept_plans(sweep: Dataset, problems: int, count: int, seed: int) -> list[Plan]:
+    """So many of a sweep's problems, by chance, with the fastest configs it has of each: what a
+    plain compile chooses from, so none with TMA."""
+    times = np.array(sweep.values("time_us"), np.float64)
+    codes, names = sweep.codes("template")
+    left_out = {ATEN, DECOMPOSE_K, *TMA_TEMPLATES}
+    times[np.isin(codes, [i for i, name in enumerate(names) if name in left_out])] = np.nan
+    rows = sweep.problems.fastest(times, count)
+    numbers = np.unique(sweep.problems.ids[rows]).tolist()  # of many, ATen alone was timed
+    picked: dict[int, list[Candidate]] = {
+        number: [] for number in random.Random(seed).sample(numbers, min(problems, len(numbers)))
+    }
+    for row in rows:
+        number = int(sweep.problems.ids[row])
+        if number in picked:
+            picked[number].append(sweep[int(row)].candidate)
+    first = sweep.problems.first
+    return [
+        Plan(sweep.problem(int(first[number])), (Candidate(ATEN), *candidates))
+        for number, candidates in picked.items()
+    ]
 
 
 def _ranked(problem: MMShape, hardware: Hardware, heuristic: Heuristic) -> list[Candidate]:

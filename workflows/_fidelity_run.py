@@ -37,6 +37,8 @@ class Run:
     deadline: float
     keep: Callable[[Sequence[Timing]], None]
     """Writes what there is."""
+    swept: bool = False
+    """The sweep's kernels have been timed before: only Inductor's are."""
     timings: list[Timing] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     compiled_kernels: Counter[str] = field(default_factory=Counter)
@@ -44,7 +46,7 @@ class Run:
 
     def __post_init__(self) -> None:
         launcher = Launcher(self.library)
-        self._specs = [_specs_of(plan, launcher) for plan in self.plans]
+        self._specs = [{} if self.swept else _specs_of(plan, launcher) for plan in self.plans]
         self._rendered: dict[int, Sequence[Any]] = {}
 
     def specs(self) -> set[KernelSpec]:
@@ -83,10 +85,12 @@ class Run:
         return answer.error if swept else answer
 
     def is_enough(self, number: int, keys: Sequence[Hashable]) -> bool:
-        """Whether most candidates have both kernels."""
+        """Whether most candidates have their kernels, both if there are to be two."""
         order = self.time(number, keys)
-        wanted = len(order.plan.candidates) - 1
-        return min(len(order.kernels), len(order.specs)) >= ENOUGH * wanted
+        there = len(order.kernels)
+        if not self.swept:
+            there = min(there, len(order.specs))
+        return there >= ENOUGH * (len(order.plan.candidates) - 1)
 
     def time(self, number: int, keys: Sequence[Hashable]) -> Time:
         """With what was compiled."""

@@ -2,13 +2,16 @@
 """Times the same candidates as Inductor's own fixed-size kernels and as the sweep's, and compares.
 
     python workflows/measure_fidelity.py --output fidelity/ --minutes 3.2
+    python workflows/measure_fidelity.py --output fixed/ --sweep train/ --problems 3000 --configs 8
     python workflows/measure_fidelity.py --analyse static.parquet sweep.parquet
 
 Half of a problem's candidates are those the shipped model thinks well of (the analytical heuristic
 where there is no model), half are spread over its order; ATen is always there. Processes without a
 GPU lower the problems and compile both sorts of kernels; one with the GPU times each problem as
-soon as its kernels are there, both sorts in turn. After `--minutes` what there is is written. The
-table needs no GPU.
+soon as its kernels are there, both sorts in turn. With `--sweep` problems are drawn from a data set
+of a sweep, each with the configs that were fastest there, and only the fixed-size kernels are
+timed: many more in the same minutes. After `--minutes` what there is is written. The table needs no
+GPU.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 import torch
 from _fidelity_bench import STATIC, SWEEP, bench
-from _fidelity_plan import drawn_problems, make_plans
+from _fidelity_plan import drawn_problems, make_plans, swept_plans
 from _fidelity_run import Run
 
 from torch_diode.collection.assembly import GRACE_S
@@ -48,6 +51,7 @@ from torch_diode.model.fidelity import agreements, as_table, by_size, size_class
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
 
 FILES = {STATIC: "static.parquet", SWEEP: "sweep.parquet"}
@@ -81,13 +85,12 @@ def make_run(given: argparse.Namespace, hardware: Hardware, start: float) -> Run
 
     torch.set_num_threads(1)  # threads would not survive the fork
     registration.disable()
-    if given.shapes:
-        problems = list(read_shapes(given.shapes).problems)
-        random.Random(given.seed).shuffle(problems)
-        problems = problems[: given.problems]
+    if given.sweep:
+        data = read_dataset(given.sweep).filter(hardware=hardware.name)
+        plans = swept_plans(data, given.problems, given.configs, given.seed)
     else:
-        problems = drawn_problems(given.problems, given.seed, hardware)
-    plans = make_plans(problems, hardware, best_heuristic(hardware), given.configs, given.seed)
+        problems = posed_problems(given, hardware)
+        plans = make_plans(problems, hardware, best_heuristic(hardware), given.configs, given.seed)
     today = {"collected": (time.strftime("%Y-%m-%d"),), "seed": (str(given.seed),)}
 
     def keep(timings: Sequence[Timing]) -> None:
@@ -98,7 +101,17 @@ def make_run(given: argparse.Namespace, hardware: Hardware, start: float) -> Run
 
     library = KernelLibrary(template_source, hardware.units)
     deadline = start + 60 * given.minutes - GRACE_S
-    return Run(plans, hardware, library, given.processes, deadline, keep)
+    swept = given.sweep is not None
+    return Run(plans, hardware, library, given.processes, deadline, keep, swept)
+
+
+def posed_problems(given: argparse.Namespace, hardware: Hardware) -> list[MMShape]:
+    """Of a shape set, or drawn."""
+    if not given.shapes:
+        return drawn_problems(given.problems, given.seed, hardware)
+    problems = list(read_shapes(given.shapes).problems)
+    random.Random(given.seed).shuffle(problems)
+    return problems[: given.problems]
 
 
 def best_heuristic(hardware: Hardware) -> Heuristic:
@@ -137,7 +150,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--output", type=Path, default=Path(), help="directory of the two files")
     parser.add_argument("--problems", type=int, default=104)
-    parser.add_argument("--shapes", type=Path, help="shape set to take problems from")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--shapes", type=Path, help="shape set to take problems from")
+    source.add_argument("--sweep", type=Path, help="data set to take problems and configs from")
     parser.add_argument("--configs", type=int, default=30, help="of each problem, besides ATen")
     parser.add_argument("--minutes", type=float, default=3.2, help="then write what there is")
     parser.add_argument("--processes", type=int, default=compiling_processes())
@@ -160,7 +175,8 @@ def main() -> int:
             return 0
         with own_caches():
             measure(given, time.monotonic() - seconds_alive())
-        report(*(given.output / FILES[method] for method in (STATIC, SWEEP)), given.json)
+        if given.sweep is None:
+            report(*(given.output / FILES[method] for method in (STATIC, SWEEP)), given.json)
     except DiodeError as fault:
         print(f"error: {fault}", file=sys.stderr)
         return 2

@@ -1,0 +1,207 @@
+"""Why a compile with a kernel takes longer than one without: Triton's steps. Needs no GPU.
+
+    python benchmarks/kernel_compile.py [--hardware nvidia-h200] [--problems 160]
+
+The kernels torch-diode chooses for the problems of `results/selection_live.json`, with their sizes
+fixed as Inductor fixes them, are compiled for that chip one by one from an empty cache, and each of
+Triton's steps is timed. As a yardstick plain torch compiles a matmul, on this machine's CPU: all a
+compile takes but kernels. Then one kernel with more and more steps along K: the assembler unrolls a
+loop whose length it knows, as long as that makes no more than some two thousand instructions, and
+takes the longer for it the more there are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+# Inductor would start compiling processes of its own; set before it is imported.
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+
+import torch
+from _live import RESULTS, Row, as_table, geomean, made_with, quantile, results_file, save, shipped
+from headroom import plain_ranking
+
+from torch_diode.collection.ptxas import use_inductors_ptxas
+from torch_diode.hardware import known
+from torch_diode.heuristics.base import Heuristic
+from torch_diode.integration import registration, selection
+from torch_diode.integration.lowering import pretend
+from torch_diode.integration.static_kernels import compile_static, static_kernels
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.errors import InvalidValueError, MissingPartError
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+
+STEPS = {
+    "python": (),
+    "passes": ("ttir", "ttgir"),
+    "llvm": ("llir", "ptx"),
+    "assembler": ("cubin",),
+}
+"""What Triton calls its stages; the first is what is left of the whole."""
+LOOP = TritonGEMMConfig(64, 64, 64, 8, 3, 4)
+LOOPS = (2, 8, 16, 24, 32, 40, 48, 64)
+PLAIN_COMPILES = 7
+
+
+@contextlib.contextmanager
+def stage_times() -> Iterator[list[dict[str, float]]]:
+    """Seconds of each stage of every kernel compiled meanwhile."""
+    import triton
+
+    if not hasattr(getattr(triton, "knobs", None), "compilation"):
+        raise MissingPartError(
+            f"triton: got {triton.__version__}; expected 3.4 or later, which times its stages"
+        )
+    found: list[dict[str, float]] = []
+
+    def listen(*, times: Any, cache_hit: bool, **_: Any) -> None:
+        if not cache_hit:
+            found.append({name: microseconds / 1e6 for name, microseconds in times.lowering_stages})
+
+    with triton.knobs.compilation.scope():
+        triton.knobs.compilation.listener = listen
+        yield found
+
+
+def compiled(problem: MMShape, candidate: Candidate) -> Row:
+    """Seconds of each step of one kernel; inside `pretend`."""
+    kernels = static_kernels(problem, [candidate])
+    if not kernels:
+        raise InvalidValueError(f"{problem}: {candidate} cannot be rendered")
+    with stage_times() as stages:
+        start = time.perf_counter()
+        fault = compile_static(kernels[0])
+        whole = time.perf_counter() - start
+    if fault or len(stages) != 1:
+        raise InvalidValueError(
+            f"{problem} {candidate}: got {fault or f'{len(stages)} kernels'}; expected one compiled"
+        )
+    steps = {
+        name: sum(stages[0].get(stage, 0.0) for stage in parts) for name, parts in STEPS.items()
+    }
+    steps["python"] = whole - sum(steps.values())
+    return {
+        "problem": problem.key,
+        "candidate": str(candidate),
+        "seconds": {name: round(seconds, 4) for name, seconds in steps.items()},
+        "whole": round(whole, 4),
+    }
+
+
+def chosen(problem: MMShape, heuristic: Heuristic, hardware: Hardware) -> Candidate:
+    """What a plain compile runs."""
+    space, ranking = plain_ranking(problem, heuristic, hardware)
+    return space[int(selection.alone(ranking, space)[0])]
+
+
+def plain_seconds() -> float:
+    """Plain torch's compile of a matmul it has no kernel to compile for, from empty caches."""
+    from torch._inductor.utils import fresh_cache
+
+    registration.disable()
+    taken = []
+    for number in range(PLAIN_COMPILES + 1):
+        torch.compiler.reset()
+        compiling = torch.compile(torch.mm, dynamic=False)
+        left, right = torch.randn(64 + number, 48), torch.randn(48, 32)
+        with fresh_cache():
+            start = time.perf_counter()
+            compiling(left, right)
+            taken.append(time.perf_counter() - start)
+    return statistics.median(taken[1:])  # the first pays for imports
+
+
+def loops(hardware: Hardware) -> list[Row]:
+    """One config with so many steps along K."""
+    candidate = Candidate("triton::mm", LOOP)
+    problems = {
+        steps: MMShape("mm", 1024, 1024, steps * LOOP.block_k, transpose_b=True) for steps in LOOPS
+    }
+    with pretend(hardware):
+        return [{"steps": n, **compiled(problem, candidate)} for n, problem in problems.items()]
+
+
+def summary(rows: Sequence[Row], plain: float, decided: int) -> Row:
+    """What a kernel adds to a compile, on this machine."""
+    whole = [row["whole"] for row in rows]
+    over = [(plain + seconds) / plain for seconds in whole]
+    total = sum(whole)
+    return {
+        "problems": decided,
+        "kernels": len(rows),
+        "plain_s": round(plain, 4),
+        "kernel_s": {
+            "least": min(whole),
+            "median": statistics.median(whole),
+            "mean": statistics.fmean(whole),
+            "p95": quantile(whole, 0.95),
+        },
+        "share": {name: sum(row["seconds"][name] for row in rows) / total for name in STEPS},
+        "with a kernel over plain": {"geomean": geomean(over), "least": min(over)},
+    }
+
+
+def measure(hardware: Hardware, count: int | None) -> dict[str, Any]:
+    use_inductors_ptxas()
+    heuristic = shipped(hardware)
+    live = json.loads((RESULTS / "selection_live.json").read_text())["rows"][:count]
+    problems = [MMShape.from_key(row["problem"]) for row in live]
+    picks = {problem: chosen(problem, heuristic, hardware) for problem in problems}
+    plain = plain_seconds()
+    with pretend(hardware):
+        # The first of all pays for what Triton imports.
+        compiled(MMShape("mm", 72, 72, 72), Candidate("triton::mm", LOOP))
+        rows = [
+            compiled(problem, pick) for problem, pick in picks.items() if pick.config is not None
+        ]
+    return {
+        **made_with(hardware.name),
+        "summary": summary(rows, plain, len(problems)),
+        "loops": loops(hardware),
+        "rows": rows,
+    }
+
+
+def show(results: dict[str, Any]) -> None:
+    found = results["summary"]
+    over = found["with a kernel over plain"]
+    print(
+        f"{found['kernels']} of {found['problems']} problems get a kernel. Plain torch compiles a "
+        f"matmul in {found['plain_s']:.3f} s; with a kernel that takes {over['geomean']:.2f} times "
+        f"as long (geometric mean), {over['least']:.2f} with the quickest.\n"
+    )
+    print(as_table([["kernel, s", *found["kernel_s"]], ["", *found["kernel_s"].values()]]), "\n")
+    print(as_table([["share of", *found["share"]], ["", *found["share"].values()]]), "\n")
+    head = [f"steps of {LOOP}", "assembler, s", "whole, s"]
+    lines = [[r["steps"], r["seconds"]["assembler"], r["whole"]] for r in results["loops"]]
+    print(as_table([head, *lines]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--output", type=Path, help="results/kernel_compile.json, if it is all")
+    parser.add_argument("--hardware", default="nvidia-h200")
+    parser.add_argument("--problems", type=int, help="the first so many; all, if not given")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{folder}/inductor"
+        os.environ["TRITON_CACHE_DIR"] = f"{folder}/triton"
+        results = measure(known(given.hardware), given.problems)
+    show(results)
+    save(given.output or results_file("kernel_compile", given.problems is not None), results)
+
+
+if __name__ == "__main__":
+    main()
