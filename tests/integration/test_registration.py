@@ -53,8 +53,11 @@ def test_disable_puts_everything_back() -> None:
     registration.enable(Forced(CONFIG))
     assert lower(torch.mm, inputs("mm")).configs == [BLOCKS]
     assert V.choices is not before["handler"]
+    assert registration.status().heuristics == {"any hardware": "forced"}
     registration.disable()
     assert torch_state() == before
+    assert registration.status().heuristics == {}
+    assert registration.status().counters.decisions == 1  # what was is still told
     registration.disable()
     assert torch_state() == before
 

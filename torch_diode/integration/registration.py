@@ -132,7 +132,7 @@ class Registration:
             mode=self.matmul.settings.mode,
             steps=tuple(self.steps()),
             hardware=tuple(hardware.name for hardware in machine.seen()),
-            heuristics=self.matmul.loaded(),
+            heuristics=self.matmul.loaded() if self.active else {},
             counters=self.guard.counters.copy(),
             notes=self.matmul.notes(),
         )
