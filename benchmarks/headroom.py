@@ -26,20 +26,15 @@ from pathlib import Path
 import numpy as np
 from _live import RESULTS, Row, as_table, geomean, made_with, quantile, save, shipped
 from _models_ratios import IN_TURN
-from _selection import DIODE, VALIDATION, chosen_aten, ratios
+from _selection import DIODE, VALIDATION, chosen_aten, plain_ranking, ratios, runs_alone
 
-from torch_diode.candidates import candidate_space
-from torch_diode.candidates.offers import plain_templates
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import selection
 from torch_diode.types.candidate import ATEN
-from torch_diode.types.candidates import Candidates
-from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
-from torch_diode.types.ranking import Ranking
 
 SHARES = (0.0, 0.2, 0.4, 0.6, 1.0)
 MOST_COMPILE = 1.5
@@ -61,17 +56,6 @@ def perfect(rows: Sequence[Row], share: float) -> float:
     return geomean([*losses[:with_aten], *[1.0] * (len(losses) - with_aten)])
 
 
-def plain_ranking(
-    problem: MMShape, heuristic: Heuristic, hardware: Hardware
-) -> tuple[Candidates, Ranking]:
-    """All that a plain compile may choose, and the model's word on it, sizes compiled in."""
-    space = candidate_space(problem, hardware, plain_templates(problem))
-    ranking = heuristic.rank(problem, space, hardware)
-    if ranking is None:
-        raise InvalidValueError(f"{problem}: {heuristic.name} abstains; expected what it decided")
-    return space, selection.as_compiled(ranking, space, fixed_sizes=True, extra_us=0.0)
-
-
 def judged_again(rows: Sequence[Row], heuristic: Heuristic, hardware: Hardware) -> Row:
     """What the shipped model chooses, by the times of a run that may be another model's; and with
     no wrong choice between its kernel and ATen."""
@@ -79,7 +63,7 @@ def judged_again(rows: Sequence[Row], heuristic: Heuristic, hardware: Hardware) 
     for aten_over_best, _, row in ratios(rows, ATEN, "best"):
         problem, times = MMShape.from_key(row["problem"]), row["times"]
         space, ranking = plain_ranking(problem, heuristic, hardware)
-        runs = str(space[int(selection.alone(ranking, space)[0])])
+        runs = str(runs_alone(space, ranking))
         names = (str(space[int(place)]) for place in ranking.order)
         kernel = next((times[n][0] for n in names if n != ATEN and n in times), math.inf)
         again.append({**row, DIODE: runs})

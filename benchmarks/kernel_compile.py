@@ -5,9 +5,8 @@
 The kernels torch-diode chooses for the problems of `results/selection_live.json`, with their sizes
 fixed as Inductor fixes them, are compiled for that chip one by one from an empty cache, and each of
 Triton's steps is timed. As a yardstick plain torch compiles a matmul, on this machine's CPU: all a
-compile takes but kernels. Then one kernel with more and more steps along K: the assembler unrolls a
-loop whose length it knows, as long as that makes no more than some two thousand instructions, and
-takes the longer for it the more there are.
+compile takes but kernels, though not on the chip. Then one kernel with more and more steps along K:
+the assembler unrolls a loop whose length it knows, up to a limit, and takes long for it.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import contextlib
 import json
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -28,16 +28,16 @@ os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 import torch
 from _live import RESULTS, Row, as_table, geomean, made_with, quantile, results_file, save, shipped
-from headroom import plain_ranking
+from _selection import plain_ranking, runs_alone
 
 from torch_diode.collection.ptxas import use_inductors_ptxas
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration import registration, selection
+from torch_diode.integration import registration
 from torch_diode.integration.lowering import pretend
 from torch_diode.integration.static_kernels import compile_static, static_kernels
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.errors import InvalidValueError, MissingPartError
+from torch_diode.types.errors import DiodeError, InvalidValueError, MissingPartError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
@@ -58,9 +58,10 @@ def stage_times() -> Iterator[list[dict[str, float]]]:
     """Seconds of each stage of every kernel compiled meanwhile."""
     import triton
 
-    if not hasattr(getattr(triton, "knobs", None), "compilation"):
+    settings = getattr(getattr(triton, "knobs", None), "compilation", None)
+    if not hasattr(settings, "listener"):
         raise MissingPartError(
-            f"triton: got {triton.__version__}; expected 3.4 or later, which times its stages"
+            f"triton: got {triton.__version__}; expected one that tells its stages' times; 3.5 does"
         )
     found: list[dict[str, float]] = []
 
@@ -100,8 +101,7 @@ def compiled(problem: MMShape, candidate: Candidate) -> Row:
 
 def chosen(problem: MMShape, heuristic: Heuristic, hardware: Hardware) -> Candidate:
     """What a plain compile runs."""
-    space, ranking = plain_ranking(problem, heuristic, hardware)
-    return space[int(selection.alone(ranking, space)[0])]
+    return runs_alone(*plain_ranking(problem, heuristic, hardware))
 
 
 def plain_seconds() -> float:
@@ -187,7 +187,7 @@ def show(results: dict[str, Any]) -> None:
     print(as_table([head, *lines]))
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -198,10 +198,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{folder}/inductor"
         os.environ["TRITON_CACHE_DIR"] = f"{folder}/triton"
-        results = measure(known(given.hardware), given.problems)
+        try:
+            results = measure(known(given.hardware), given.problems)
+        except DiodeError as fault:
+            print(f"error: {fault}", file=sys.stderr)
+            return 2
     show(results)
     save(given.output or results_file("kernel_compile", given.problems is not None), results)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

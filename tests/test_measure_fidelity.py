@@ -16,9 +16,10 @@ import pytest
 
 from torch_diode.collection.crew import Crew
 from torch_diode.collection.timer import Measured
-from torch_diode.files.datasets import read_dataset
+from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.hardware import known
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
+from torch_diode.types.errors import EmptySelectionError
 
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 
@@ -141,6 +142,15 @@ def test_a_sweeps_problems_are_timed_with_fixed_sizes_alone(workflow, tmp_path, 
         }
         fastest = set(sorted(swept, key=swept.__getitem__)[:3])
         assert {t.candidate for t in timed if t.problem == problem} == fastest
+
+
+def test_a_sweep_without_configs_is_refused(workflow, tmp_path):
+    data = read_dataset(VALIDATION).filter(template="aten")
+    assert len(data) > 0
+    write_dataset(data, tmp_path / "aten.parquet")
+    given = workflow._parser().parse_args(["--sweep", str(tmp_path / "aten.parquet")])
+    with pytest.raises(EmptySelectionError, match="no timings of Triton configs"):
+        workflow.make_run(given, H200, time.monotonic())
 
 
 def test_when_the_time_is_up_what_there_is_is_saved(workflow, tmp_path):

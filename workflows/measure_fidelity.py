@@ -49,7 +49,7 @@ from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.model.fidelity import agreements, as_table, by_size, size_class
 from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import DiodeError
+from torch_diode.types.errors import DiodeError, EmptySelectionError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
@@ -88,6 +88,11 @@ def make_run(given: argparse.Namespace, hardware: Hardware, start: float) -> Run
     if given.sweep:
         data = read_dataset(given.sweep).filter(hardware=hardware.name)
         plans = swept_plans(data, given.problems, given.configs, given.seed)
+        if not plans:
+            raise EmptySelectionError(
+                f"{given.sweep}: got no timings of Triton configs on {hardware.name}; expected a "
+                "sweep's; give another data set or --hardware"
+            )
     else:
         problems = posed_problems(given, hardware)
         plans = make_plans(problems, hardware, best_heuristic(hardware), given.configs, given.seed)
