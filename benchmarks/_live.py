@@ -23,6 +23,7 @@ from torch_diode.files.atomic import write_text
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration.guard import DiodeWarning, Guard
+from torch_diode.model.checkpoint import load_weights
 from torch_diode.model.registry import ModelRegistry
 from torch_diode.types.errors import MissingPartError
 from torch_diode.types.hardware import Hardware
@@ -84,9 +85,12 @@ def begun(
 
 
 def model_digest(hardware: str) -> str:
-    """The first digits of the SHA-256 of the model's file that `shipped` reads."""
+    """The first digits of the SHA-256 of the weights of the model that `shipped` reads."""
     pointer = ModelRegistry().find("matmul", known(hardware))
-    return hashlib.sha256(pointer.path.read_bytes()).hexdigest()[:12] if pointer else "none"
+    if pointer is None:
+        return "none"
+    weights = load_weights(pointer.path)[1]
+    return hashlib.sha256(b"".join(weights[name].tobytes() for name in weights)).hexdigest()[:12]
 
 
 def _release(name: str) -> str:

@@ -14,11 +14,10 @@ import numpy as np
 import torch
 from _live import shipped
 from _selection import DEFAULT, DIODE, NO_MATMUL, PLAIN, TUNED, Row
-from _selection_compiling import precision
 
 from torch_diode.candidates.one_step import as_in_space
 from torch_diode.collection.crew import Mark
-from torch_diode.collection.operands import Operands, operands
+from torch_diode.collection.operands import Operands, operands, tf32
 from torch_diode.collection.timer import Launch, Timer, half_width
 from torch_diode.collection.tried import tried
 from torch_diode.collection.worker import surviving
@@ -74,7 +73,7 @@ class Bench:
 
     def answer(self, order: Any) -> Row:
         """Whatever is asked."""
-        with precision(order.problem):
+        with tf32(order.problem.tf32):
             tensors = operands(order.problem, self.device, self.generator)
             if isinstance(order, Clean):
                 return self.clean(order, tensors)

@@ -3,9 +3,8 @@ rendered by Inductor and compiled."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ from torch_diode.candidates.one_step import as_in_space
 from torch_diode.candidates.resources import worth_compiling
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.crew import Mark
+from torch_diode.collection.operands import tf32
 from torch_diode.collection.worker import for_life, surviving
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
@@ -53,16 +53,6 @@ class Choices:
     kernels: tuple[Any, ...]
 
 
-@contextlib.contextmanager
-def precision(problem: MMShape) -> Iterator[None]:
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = problem.tf32
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
-
-
 def compiler(hardware: Hardware, _: Mark) -> Callable[[Any], Any]:
     """Answers Pose and Compile, pretending to have the chip."""
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
@@ -92,7 +82,7 @@ def choices_of(posed: Posed, hardware: Hardware, heuristic: Heuristic) -> Choice
     problem = posed.problem
     op, inputs = getattr(torch, problem.op), inputs_of(problem)
     handler, recorder = DiodeInductorChoices(heuristic), ListRecorder()
-    with precision(problem):
+    with tf32(problem.tf32):
         with V.set_choices_handler(handler):
             lower(op, inputs, generate=False)
         with V.set_choices_handler(recorder):

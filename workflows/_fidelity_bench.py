@@ -13,7 +13,7 @@ from torch_diode.collection.crew import Mark
 from torch_diode.collection.installed import releases
 from torch_diode.collection.kernels import KernelLibrary, KernelSpec
 from torch_diode.collection.launching import Launcher
-from torch_diode.collection.operands import operands
+from torch_diode.collection.operands import operands, tf32
 from torch_diode.collection.timer import Launch, Measured, Timer
 from torch_diode.collection.tried import tried
 from torch_diode.collection.worker import surviving
@@ -49,8 +49,11 @@ def bench(hardware: Hardware, seed: int, _: Mark) -> Callable[[Time], Any]:
     made_with = releases()
 
     def answer(order: Time) -> list[Timing]:
+        with tf32(order.plan.problem.tf32):
+            return timed(order)
+
+    def timed(order: Time) -> list[Timing]:
         problem = order.plan.problem
-        torch.backends.cuda.matmul.allow_tf32 = problem.tf32
         tensors = operands(problem, device, generator)
         wanted: list[tuple[str, Candidate, Callable[[], Launch]]] = []
         for kernel in order.kernels:

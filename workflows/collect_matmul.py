@@ -57,6 +57,7 @@ from torch_diode.collection.timer import Timer
 from torch_diode.collection.vendor_sweep import VendorSweep
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
+from torch_diode.integration.collected import collected_now
 from torch_diode.integration.template_source import template_source
 from torch_diode.types.candidate import CONFIG_FIELDS
 from torch_diode.types.hardware import Hardware
@@ -81,7 +82,7 @@ def run_campaign(
     if given.compile_only:
         compile_only(groups, library, hardware, given.processes, deadline)
         return
-    store = TimingStore(given.output, collected_today())
+    store = TimingStore(given.output, collected_now())
     done = {problem for _, problem in store.done()}
     left = [replace(g, tasks=tuple(t for t in g.tasks if t[0] not in done)) for g in groups]
     groups = [group for group in left if group.tasks]
@@ -127,11 +128,6 @@ def compile_only(
         print(f"compiled {len(ahead.outcomes)} of {len(once)} kernels", flush=True)
     finally:
         ahead.stop()
-
-
-def collected_today() -> dict[str, tuple[str, ...]]:
-    """The provenance of what is collected now."""
-    return {"collected": (time.strftime("%Y-%m-%d"),)}
 
 
 def run_train(given: argparse.Namespace, start: float) -> None:
@@ -197,7 +193,7 @@ def run_vendor(given: argparse.Namespace, start: float) -> None:
     # In pieces, so that a run cut short has problems of every kind.
     pieces = [problems[i::20] for i in range(20)]
     done, begun = 0, time.monotonic()
-    with TimingStore(given.output, collected_today()) as store:
+    with TimingStore(given.output, collected_now(templates=False)) as store:
         for finished in (d for piece in pieces for d in sweep.time(piece)):
             store.append(finished)
             done += len(finished)

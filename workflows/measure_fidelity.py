@@ -81,6 +81,7 @@ def measure(given: argparse.Namespace, start: float) -> None:
 def make_run(given: argparse.Namespace, hardware: Hardware, start: float) -> Run:
     """Which problems with which candidates, and where to write."""
     from torch_diode.integration import registration
+    from torch_diode.integration.collected import collected_now
     from torch_diode.integration.template_source import template_source
 
     torch.set_num_threads(1)  # threads would not survive the fork
@@ -96,7 +97,7 @@ def make_run(given: argparse.Namespace, hardware: Hardware, start: float) -> Run
     else:
         problems = posed_problems(given, hardware)
         plans = make_plans(problems, hardware, best_heuristic(hardware), given.configs, given.seed)
-    today = {"collected": (time.strftime("%Y-%m-%d"),), "seed": (str(given.seed),)}
+    today = collected_now(seed=str(given.seed))
 
     def keep(timings: Sequence[Timing]) -> None:
         for method, name in FILES.items():

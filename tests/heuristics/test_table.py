@@ -94,11 +94,58 @@ def test_the_same_or_an_unknown_template_is_a_plain_hit(hashes: dict[str, str] |
     assert ranking.note == ""
 
 
+def measured_under(torch: str, triton: str = "") -> Table:
+    rows = (("nvidia-h200", PROBLEM, (TableEntry(FAST, 4.0), TableEntry(SLOW, 5.0))),)
+    return Table(rows, (("torch", torch), ("triton", triton)))
+
+
+HERE = {"torch": "2.13.0", "triton": "3.9.0"}
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (measured_under("2.11.0"), "measured under torch 2.11.0, this is 2.13.0"),
+        (measured_under("2.13.1", "3.6.0"), "measured under triton 3.6.0, this is 3.9.0"),
+        (measured_under("2.10.0, 2.13.0", "3.9.1"), ""),
+        (measured_under(""), ""),
+        (table(TableEntry(FAST, 4.0), TableEntry(SLOW, 5.0)), ""),
+    ],
+)
+def test_without_hashes_the_releases_it_was_measured_under_decide(found: Table, said: str) -> None:
+    noted = LookupTable(found, releases=HERE).rank(PROBLEM, SPACE, H200)
+    assert noted is not None
+    assert noted.note == said
+    # ATen is no template: what is left where the kernel is passed over.
+    assert winner(LookupTable(found, strict=True, releases=HERE)) == (SLOW if said else FAST)
+
+
+def test_a_hash_that_is_the_same_counts_for_more_than_a_release() -> None:
+    rows = (("nvidia-h200", PROBLEM, (TableEntry(FAST, 4.0, "new"),)),)
+    heuristic = LookupTable(
+        Table(rows, (("torch", "2.11.0"),)), True, {"triton::mm": "new"}, releases=HERE
+    )
+    assert winner(heuristic) == FAST
+
+
+def test_of_two_entries_that_are_one_kernel_the_better_counts() -> None:
+    problem = MMShape("mm", 512, 512, 32)  # K fits a block: stages make no difference
+    space = candidate_space(problem, H200)
+    entries = tuple(
+        TableEntry(Candidate("triton::mm", TritonGEMMConfig(64, 64, 32, 8, stages, 4)), time)
+        for stages, time in ((3, 10.0), (4, 30.0))
+    )
+    ranking = LookupTable(Table((("nvidia-h200", problem, entries),))).rank(problem, space, H200)
+    assert ranking is not None
+    assert ranking.predicted_us[ranking.order].tolist() == [10.0]
+
+
 def test_the_fingerprint_follows_content_strictness_and_hashes() -> None:
     variants = [
         LookupTable(TWO),
         LookupTable(TWO, strict=True),
         LookupTable(TWO, template_hashes={"triton::mm": "newer"}),
+        LookupTable(TWO, releases=HERE),
         LookupTable(table(TableEntry(FAST, 4.0, "new"))),
         LookupTable(table(TableEntry(SLOW, 5.0), TableEntry(FAST, 4.0, "new"))),
     ]

@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.model.checkpoint import ModelPointer, load_model, load_network, save_model
 from torch_diode.model.metadata import ModelMetadata
 from torch_diode.model.networks import build_network
+from torch_diode.model.registry import load_registered
 from torch_diode.types.errors import DiodeError, FileFaultError, HardwareMismatchError
 from torch_diode.types.problem import MMShape
 
@@ -111,6 +113,24 @@ def test_another_chip_family_is_refused_and_a_relative_noted(path):
         "model of nvidia-h200 used on nvidia-h100"
     ]
     assert len(model.notes(known("nvidia-h200"), "2.13.0", "3.7.0")) == 2
+
+
+def test_a_template_that_changed_since_training_is_noted(path):
+    hashes = ["triton::bmm=ab", "triton::mm=cd"]
+    save_model(path, network().state_dict(), replace(METADATA, template_hashes=hashes))
+    model, h200 = load_model(path), known("nvidia-h200")
+    now = {"triton::mm": "cd", "triton::bmm": "ef", "triton::new": "01"}
+    assert model.notes(h200, "2.11.0", "3.6.0", now) == [
+        "template changed since the model was trained: triton::bmm"
+    ]
+    assert model.notes(h200, "2.11.0", "3.6.0", {**now, "triton::bmm": "ab"}) == []
+    assert model.notes(h200, "2.11.0", "3.6.0") == []
+
+
+def test_the_shipped_model_says_which_templates_it_was_trained_on():
+    metadata = load_registered("matmul", known("nvidia-h200")).metadata
+    names = {text.partition("=")[0] for text in metadata.template_hashes}
+    assert names == {"triton::mm", "triton::bmm", "triton::mm_persistent_tma"}
 
 
 def known_other():

@@ -9,7 +9,9 @@ from tests.samples import ATEN, BIASED, LARGE, LINEAR, SMALL
 from tests.strategies import datasets, tables
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
+from torch_diode.types.problem import MMShape
 from torch_diode.types.table import Table, TableEntry
+from torch_diode.types.timing import Timing
 
 
 @given(datasets(), st.integers(1, 3))
@@ -51,6 +53,15 @@ def test_a_table_says_where_it_comes_from():
     provenance = dict(Table.from_dataset(dataset).provenance)
     assert provenance["dataset"] == dataset.digest
     assert provenance["torch"] == "2.11.0+cu130, 2.13.0"
+
+
+def test_an_entry_has_the_hash_of_its_template_where_the_dataset_knows_one():
+    timing = Timing("nvidia-h200", MMShape("mm", 64, 64, 64), SMALL, 5.0)
+    known = {"templates": ("triton::bmm=ab", "triton::mm=cd")}
+    two_of_it = {"templates": ("triton::mm=ab", "triton::mm=cd")}
+    for provenance, expected in ((known, "cd"), (two_of_it, None), ({}, None)):
+        table = Table.from_dataset(Dataset.from_timings([timing], provenance))
+        assert table.rows[0][2][0].template_hash == expected
 
 
 def test_a_candidate_measured_twice_counts_once_with_its_best_time():

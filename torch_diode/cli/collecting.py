@@ -96,9 +96,8 @@ class Collecting:
         """Time what is not timed yet, make one file of it all, and show its statistics."""
         plan.check_problems(problems, self.hardware)
         parts = Parts(self.file, self._settings(problems, options))
-        today = {"collected": (time.strftime("%Y-%m-%d"),), "seed": (str(self.seed),)}
         try:
-            store = parts.store(today)
+            store = parts.store(self._provenance())
             with store:
                 done = store.done()
                 left = [p for p in problems if (self.hardware.name, p) not in done]
@@ -122,6 +121,13 @@ class Collecting:
             parts.close()
         say(f"{self.file}: {self.file.stat().st_size / 1e6:.1f} MB")
         print_statistics(dataset)
+
+    def _provenance(self) -> dict[str, tuple[str, ...]]:
+        from torch_diode.integration.collected import collected_now
+
+        # A cluster's machines may have another torch, with other templates, than this one.
+        ours = self.hardware.kind != "cpu" and self.releases == releases()
+        return collected_now(templates=ours, seed=str(self.seed))
 
     def _settings(self, problems: Sequence[MMShape], options: Mapping[str, Any]) -> dict[str, Any]:
         """What a rerun has to agree in; last the problems themselves, whatever chose them."""

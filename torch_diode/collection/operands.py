@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -32,6 +33,17 @@ class Operands:
         if self.problem.op == "addmm":
             return lambda: torch.addmm(bias, a, b, out=out)
         return lambda: torch.baddbmm(bias, a, b, out=out)
+
+
+@contextlib.contextmanager
+def tf32(on: bool) -> Iterator[None]:
+    """Matmuls of float32 in TF32, or not; as it was, afterwards."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = on
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def bytes_needed(problem: MMShape) -> int:

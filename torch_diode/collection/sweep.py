@@ -12,7 +12,7 @@ import torch
 from torch_diode.collection.kernel_compile import CompileOutcome
 from torch_diode.collection.kernels import KernelInfeasibleError, KernelSpec
 from torch_diode.collection.launching import Launcher
-from torch_diode.collection.operands import Operands, operands
+from torch_diode.collection.operands import Operands, operands, tf32
 from torch_diode.collection.reference import Reference
 from torch_diode.collection.splits import split_launch
 from torch_diode.collection.timer import Launch, Measured, Timer
@@ -50,12 +50,8 @@ class Sweep:
 
     def time(self, problem: MMShape, candidates: Candidates) -> Dataset:
         """The timings of all candidates on a problem; those that cannot run say so."""
-        before = torch.backends.cuda.matmul.allow_tf32
-        torch.backends.cuda.matmul.allow_tf32 = problem.tf32
-        try:
+        with tf32(problem.tf32):
             return self._time(problem, candidates)
-        finally:
-            torch.backends.cuda.matmul.allow_tf32 = before
 
     def _time(self, problem: MMShape, candidates: Candidates) -> Dataset:
         tensors = operands(problem, self.timer.device, self._generator)

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from torch_diode.collection.operands import Operands
+from torch_diode.collection.operands import Operands, tf32
 from torch_diode.collection.sweep import result_columns
 from torch_diode.collection.timer import Timer, summarise
 from torch_diode.types.candidate import ATEN, Candidate
@@ -49,15 +49,12 @@ class VendorSweep:
 
     def time(self, problems: Sequence[MMShape]) -> Iterator[Dataset]:
         """Their timings, a batch at a time; problems of one TF32 setting stand together."""
-        before = torch.backends.cuda.matmul.allow_tf32
-        try:
-            for tf32 in (False, True):
-                torch.backends.cuda.matmul.allow_tf32 = tf32
-                own = [p for p in problems if p.tf32 == tf32]
-                for start in range(0, len(own), _BATCH):
-                    yield self._batch(own[start : start + _BATCH])
-        finally:
-            torch.backends.cuda.matmul.allow_tf32 = before
+        for on in (False, True):
+            own = [p for p in problems if p.tf32 == on]
+            for start in range(0, len(own), _BATCH):
+                with tf32(on):
+                    batch = self._batch(own[start : start + _BATCH])
+                yield batch
 
     def _batch(self, problems: Sequence[MMShape]) -> Dataset:
         launches = [self._pools[p.dtype].operands(p).aten() for p in problems]

@@ -10,18 +10,22 @@ import numpy as np
 
 from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.heuristics.position import position_of
+from torch_diode.types.candidate import ATEN
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.ranking import Ranking
+from torch_diode.types.release import same_release
 from torch_diode.types.table import Table, TableEntry
 
 
 class LookupTable(Heuristic):
     """Answers for the problems it has a row for, with the row's candidates that are on offer.
 
-    `template_hashes` are those of the templates torch has now. An entry measured with another
-    version of its template is passed over when `strict`, and otherwise used with a note.
+    `template_hashes` are those of the templates torch has now, `releases` the torch and triton
+    that are here. An entry measured with another version of its template is passed over when
+    `strict`, and otherwise used with a note. Where it has no hash, the releases the table says it
+    was measured under decide; one that says nothing, as written by hand, is taken as it is.
     """
 
     steady = True
@@ -32,11 +36,13 @@ class LookupTable(Heuristic):
         strict: bool = False,
         template_hashes: Mapping[str, str] | None = None,
         name: str = "table",
+        releases: Mapping[str, str] | None = None,
     ) -> None:
         self.table = table
         self.strict = strict
         self.template_hashes = dict(template_hashes or {})
         self.name = name
+        self.releases = dict(releases or {})
 
     @classmethod
     def load(
@@ -44,22 +50,23 @@ class LookupTable(Heuristic):
         path: str | os.PathLike[str],
         strict: bool = False,
         template_hashes: Mapping[str, str] | None = None,
+        releases: Mapping[str, str] | None = None,
     ) -> LookupTable:
         """From a table's file."""
         from torch_diode.files.tables import read_table
 
-        return cls(read_table(path), strict, template_hashes)
+        return cls(read_table(path), strict, template_hashes, releases=releases)
 
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
         """The row's candidates in the row's order; times where every one of them has one."""
         entries = self.table.lookup(hardware.name, problem)
         chosen: dict[int, TableEntry] = {}
         for entry in entries:
-            if self.strict and self._is_stale(entry):
+            if self.strict and self._stale(entry):
                 continue
             position = position_of(entry.candidate, candidates, problem)
             if position is not None:
-                chosen[position] = entry
+                chosen.setdefault(position, entry)
         return self._ranking(chosen, len(candidates)) if chosen else None
 
     def _ranking(self, chosen: dict[int, TableEntry], count: int) -> Ranking:
@@ -67,13 +74,28 @@ class LookupTable(Heuristic):
         times = np.full(count, np.nan)
         if all(entry.time_us is not None for entry in chosen.values()):
             times[order] = [entry.time_us for entry in chosen.values()]
-        stale = {e.candidate.template for e in chosen.values() if self._is_stale(e)}
-        note = f"template changed since: {', '.join(sorted(stale))}" if stale else ""
-        return Ranking(order, times, self.name, note=note)
+        stale = sorted({why for entry in chosen.values() if (why := self._stale(entry))})
+        return Ranking(order, times, self.name, note="; ".join(stale))
 
-    def _is_stale(self, entry: TableEntry) -> bool:
-        now = self.template_hashes.get(entry.candidate.template)
-        return None not in (now, entry.template_hash) and now != entry.template_hash
+    def _stale(self, entry: TableEntry) -> str:
+        """What an entry was measured with that is no longer so; empty if nothing is known."""
+        template = entry.candidate.template
+        now = self.template_hashes.get(template)
+        if template == ATEN:
+            return ""
+        if None not in (now, entry.template_hash):
+            return f"template changed since: {template}" if now != entry.template_hash else ""
+        return self._other_releases
+
+    @cached_property
+    def _other_releases(self) -> str:
+        met = {name: text.split(", ") for name, text in self.table.provenance if text}
+        others = [
+            f"{name} {', '.join(met[name])}, this is {here}"
+            for name, here in self.releases.items()
+            if name in met and not same_release(here, met[name])
+        ]
+        return f"measured under {' and '.join(others)}" if others else ""
 
     def why_abstained(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> str:
         """No row, only stale entries, or none of the row's candidates on offer."""
@@ -82,14 +104,15 @@ class LookupTable(Heuristic):
         entries = self.table.lookup(hardware.name, problem)
         if not entries:
             return f"{self.name} has no row for {problem} on {hardware.name}"
-        if self.strict and all(map(self._is_stale, entries)):
-            return f"{self.name}: the templates of {problem} have changed since, and it is strict"
+        if self.strict and all(map(self._stale, entries)):
+            return f"{self.name}: {self._stale(entries[0])}, and it is strict about {problem}"
         return f"{self.name}: none of its candidates for {problem} is on offer"
 
     def fingerprint(self) -> str:
-        """The rows, the hashes they are held against, and how strictly."""
-        hashes = [f"{name}={text}" for name, text in sorted(self.template_hashes.items())]
-        return digest("table", self.name, str(self.strict), self._content, *hashes)
+        """The rows, what they are held against, and how strictly."""
+        against = sorted({**self.template_hashes, **self.releases}.items())
+        marks = [f"{name}={text}" for name, text in against]
+        return digest("table", self.name, str(self.strict), self._content, *marks)
 
     @cached_property
     def _content(self) -> str:

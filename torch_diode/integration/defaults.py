@@ -44,7 +44,9 @@ def held_to(heuristic: Heuristic, hardware: Hardware, settings: Settings) -> Heu
         return Chain(*members) if members else None
     if type(heuristic) is LookupTable and not heuristic.template_hashes:
         strict = heuristic.strict or settings.strict
-        return LookupTable(heuristic.table, strict, releases.template_hashes(), heuristic.name)
+        return LookupTable(
+            heuristic.table, strict, releases.template_hashes(), heuristic.name, releases.here()
+        )
     if type(heuristic) is ModelHeuristic and hasattr(heuristic.model, "notes"):
         return _noted(heuristic.model, heuristic.name, hardware, settings, heuristic.note)
     return heuristic
@@ -55,7 +57,7 @@ def _noted(
 ) -> Heuristic | None:
     from torch_diode.heuristics.model import ModelHeuristic
 
-    notes = model.notes(hardware, releases.torch_release(), releases.triton_release())
+    notes = model.notes(hardware, **releases.here(), templates=releases.template_hashes())
     if notes and settings.strict:
         return None
     return ModelHeuristic(model, name, note or "; ".join(notes))
@@ -74,7 +76,9 @@ def _members(hardware: Hardware, settings: Settings) -> Iterator[Heuristic]:
     if settings.table:
         from torch_diode.heuristics.table import LookupTable
 
-        yield LookupTable.load(settings.table, settings.strict, releases.template_hashes())
+        yield LookupTable.load(
+            settings.table, settings.strict, releases.template_hashes(), releases.here()
+        )
     model = _model(hardware, settings)
     if model is not None:
         yield model

@@ -14,11 +14,12 @@ import torch._inductor.select_algorithm as select
 from torch._inductor.kernel_inputs import MMKernelInputs
 
 from torch_diode.collection.feedback import METHOD, CollectionMode, FeedbackTimings
-from torch_diode.collection.operands import operands
+from torch_diode.collection.operands import operands, tf32
 from torch_diode.collection.timer import Measured
 from torch_diode.files.datasets import write_dataset
 from torch_diode.integration import machine, releases
 from torch_diode.integration.clean_times import clean_times
+from torch_diode.integration.collected import collected_now
 from torch_diode.integration.guard import Guard
 from torch_diode.integration.observing import Observer
 from torch_diode.integration.problem import problem_of
@@ -50,7 +51,7 @@ class MatmulDatasetCollector:
     ) -> None:
         self.guard = Guard()
         self._clean = clean
-        self.timings = FeedbackTimings(_releases(), mode)
+        self.timings = FeedbackTimings(releases.here(), mode)
         self._open: contextlib.ExitStack | None = None
 
     def __enter__(self) -> MatmulDatasetCollector:
@@ -72,7 +73,7 @@ class MatmulDatasetCollector:
 
     def dataset(self) -> Dataset:
         """What was collected so far."""
-        return self.timings.dataset()
+        return self.timings.dataset(collected_now())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """What was collected so far, as a file of the form its ending names."""
@@ -174,7 +175,6 @@ def autotune(problem: MMShape, device: str, search_space: str, *, clean: bool = 
     """
     generator = torch.Generator(device).manual_seed(0)
     tensors = operands(problem, torch.device(device), generator)
-    torch.backends.cuda.matmul.allow_tf32 = problem.tf32
     given = [t for t in (tensors.bias, tensors.a, tensors.b) if t is not None]
     torch.compiler.reset()
     config = {
@@ -183,8 +183,12 @@ def autotune(problem: MMShape, device: str, search_space: str, *, clean: bool = 
         "max_autotune_gemm_backends": "ATEN,TRITON",
         "triton.enable_persistent_tma_matmul": True,
     }
-    with MatmulDatasetCollector(clean=clean) as collector, inductor_config.patch(config):
-        compiled: Callable[..., Any] = torch.compile(getattr(torch, problem.op), dynamic=False)
+    compiled: Callable[..., Any] = torch.compile(getattr(torch, problem.op), dynamic=False)
+    with (
+        MatmulDatasetCollector(clean=clean) as collector,
+        inductor_config.patch(config),
+        tf32(problem.tf32),
+    ):
         compiled(*given)
     found = collector.dataset()
     if not len(found):
@@ -193,11 +197,3 @@ def autotune(problem: MMShape, device: str, search_space: str, *, clean: bool = 
             "choices handlers off (TORCH_DIODE=0), or use --method sweep"
         )
     return found
-
-
-def _releases() -> dict[str, str]:
-    try:
-        import triton
-    except ImportError:
-        return {"torch": torch.__version__.partition("+")[0]}
-    return {"torch": torch.__version__.partition("+")[0], "triton": triton.__version__}

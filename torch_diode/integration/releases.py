@@ -290,13 +290,12 @@ def torch_release() -> str:
     return torch.__version__.partition("+")[0]
 
 
-def triton_release() -> str:
-    """The release of triton; empty where it is not installed."""
-    import importlib.metadata  # a quarter of the time that importing torch_diode would take
+def here() -> dict[str, str]:
+    """The releases of torch and triton, without the build's name; empty where there is none."""
+    # Imports a quarter of what importing torch_diode would take.
+    from torch_diode.collection.installed import releases
 
-    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-        return importlib.metadata.version("triton")
-    return ""
+    return {**releases(), "torch": torch_release()}
 
 
 def size_seen(value: Any) -> int:

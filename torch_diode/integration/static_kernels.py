@@ -18,7 +18,7 @@ from torch._inductor.codecache import PyCodeCache
 from torch._inductor.virtualized import V
 
 from torch_diode.candidates.exhaustive import TMA_TEMPLATES
-from torch_diode.collection.operands import Operands
+from torch_diode.collection.operands import Operands, tf32
 from torch_diode.collection.timer import Launch
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import releases
@@ -86,16 +86,13 @@ def static_kernels(problem: MMShape, candidates: Sequence[Candidate]) -> list[St
     tma = any(candidate.template in TMA_TEMPLATES for candidate in wanted)
     config = {**_CONFIG, "triton.enable_persistent_tma_matmul": tma}
     handler = DiodeInductorChoices(Exactly(wanted), top=len(wanted), tma=tma)
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = problem.tf32
     undo = releases.add_preprocessing(keep)
     try:
-        with V.set_choices_handler(handler):
+        with V.set_choices_handler(handler), tf32(problem.tf32):
             lower(getattr(torch, problem.op), inputs_of(problem), config, generate=False)
     finally:
         undo()
         handler.decider.rest()
-        torch.backends.cuda.matmul.allow_tf32 = before
     kernels: dict[Candidate, StaticKernel] = {}
     for choice in found:
         candidate = candidate_of(choice)

@@ -15,6 +15,7 @@ from torch_diode.types.candidates import Candidates
 from torch_diode.types.errors import HardwareMismatchError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
+from torch_diode.types.release import same_release
 
 _BEYOND = 4.0
 """How many times the greatest size met in training a problem may have."""
@@ -68,26 +69,35 @@ class ModelWrapper:
                 "train one on this hardware's timings"
             )
 
-    def notes(self, hardware: Hardware, torch: str, triton: str) -> list[str]:
+    def notes(
+        self,
+        hardware: Hardware,
+        torch: str,
+        triton: str,
+        templates: Mapping[str, str] | None = None,
+    ) -> list[str]:
         """Where this machine differs from what the model was trained on, a sentence each; a
-        strict user abstains if there is any."""
+        strict user abstains if there is any. `templates` are the hashes of those here."""
         found = []
         if hardware.name != self.metadata.hardware:
             found.append(f"model of {self.metadata.hardware} used on {hardware.name}")
         pairs = (("torch", torch, self.metadata.torch), ("triton", triton, self.metadata.triton))
         for name, here, trained in pairs:
-            if _release(here) not in {_release(version) for version in trained}:
+            if not same_release(here, trained):
                 found.append(f"model trained under {name} {', '.join(trained)}, this is {here}")
+        met = {text.partition("=")[0] for text in self.metadata.template_hashes}
+        changed = [
+            name
+            for name, text in (templates or {}).items()
+            if name in met and f"{name}={text}" not in self.metadata.template_hashes
+        ]
+        if changed:
+            found.append(f"template changed since the model was trained: {', '.join(changed)}")
         return found
 
     def fingerprint(self) -> str:
         """Changes with the weights, the features and the limits."""
         return self._fingerprint
-
-
-def _release(version: str) -> str:
-    """`2.11` of `2.11.0+cu130`."""
-    return ".".join(version.split("+")[0].split(".")[:2])
 
 
 def _fingerprint(metadata: ModelMetadata, arrays: Mapping[str, Floats]) -> str:

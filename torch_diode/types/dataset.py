@@ -30,7 +30,7 @@ class Dataset:
     """Timings as columns. Rows are views, made when asked for.
 
     `provenance` holds what is true of the whole: for each name, the values met (a merge unites
-    them), such as template hashes and the dates of collection.
+    them), such as the dates of collection and, as `templates`, `name=hash` of each template.
     """
 
     table: pa.Table
@@ -100,6 +100,13 @@ class Dataset:
     def texts(self, name: str) -> list[str]:
         """The distinct texts of a text column, sorted."""
         return sorted(pc.unique(self.table.column(name).cast(pa.string())).to_pylist())
+
+    @property
+    def template_hashes(self) -> dict[str, str]:
+        """The hash of each template that was measured, where that is known and there is one."""
+        pairs = [text.partition("=") for text in self.provenance.get("templates", ())]
+        names = [name for name, _, _ in pairs]
+        return {name: text for name, _, text in pairs if text and names.count(name) == 1}
 
     @cached_property
     def problems(self) -> Groups:

@@ -114,9 +114,11 @@ class Table:
             raise EmptySelectionError("table: got no timing that ran; expected at least one")
         pairs = group(dataset.table, (*GROUP_NAMES, *CANDIDATE_NAMES))
         best = dataset.take(pairs.fastest(times))
+        hashes = dataset.template_hashes
         rows: dict[tuple[str, MMShape], list[TableEntry]] = {}
         for timing in best.take(best.problems.fastest(best.values("time_us"), k)):
-            entry = TableEntry(timing.candidate, timing.time_us)
+            template_hash = hashes.get(timing.candidate.template)
+            entry = TableEntry(timing.candidate, timing.time_us, template_hash)
             rows.setdefault((timing.hardware, timing.problem), []).append(entry)
         provenance = tuple((n, ", ".join(dataset.texts(n))) for n in ("torch", "triton"))
         return cls(
