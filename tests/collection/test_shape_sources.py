@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 
@@ -54,8 +55,51 @@ def test_problems_are_distinct_and_within_the_limits(
     assert len(set(problems)) == 10
     for problem in problems:
         for size in (problem.M, problem.N, problem.K):
-            assert size <= high
+            assert low <= size <= high
             assert size % multiple == 0
+
+
+@given(
+    low=st.integers(1, 300),
+    span=st.integers(0, 300),
+    multiple=st.sampled_from([0, 1, 3, 8, 64]),
+    even=st.booleans(),
+    log_normal=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_sizes_are_of_the_kind_asked_for_and_within_the_limits(
+    low: int, span: int, multiple: int, even: bool, log_normal: bool, seed: int
+) -> None:
+    """Or there are none such, and it is said."""
+
+    def fits(size: int) -> bool:
+        kind = size % multiple == 0 if multiple else size & (size - 1) == 0
+        return kind and not (even and size % 2)
+
+    high = low + span
+    law = LogNormal(rounded=True) if log_normal else LogUniform(low, high)
+    if not any(map(fits, range(low, high + 1))):
+        with pytest.raises(InvalidValueError, match=f"got sizes from {low} to {high}; expected a"):
+            ShapeSource(law, low=low, high=high, multiple=multiple, even=even)
+        return
+    source = ShapeSource(law, low=low, high=high, multiple=multiple, even=even)
+    drawn = itertools.islice(source.draw(5, seed), 1)
+    for size in (size for p in drawn for size in (p.M, p.N, p.K)):
+        assert low <= size <= high
+        assert fits(size)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "kind"),
+    [(100, 120, {"multiple": 0}), (7, 7, {"even": True}), (65, 127, {"multiple": 64})],
+)
+def test_limits_without_a_size_of_the_kind_asked_for_are_refused(
+    low: int, high: int, kind: dict[str, int]
+) -> None:
+    expected = {0: "a power of two", 1: "an even number", 64: "a multiple of 64"}
+    named = expected[kind.get("multiple", 1)]
+    with pytest.raises(InvalidValueError, match=f"expected {named} among them; widen --min-size"):
+        ShapeSource(LogNormal(), low=low, high=high, **kind)
 
 
 def test_powers_of_two_and_squares_can_be_asked_for() -> None:

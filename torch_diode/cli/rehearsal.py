@@ -72,7 +72,7 @@ def _problems(metadata: ModelMetadata, count: int, seed: int) -> Iterator[MMShap
             ops=(op,),
             dtypes=("float32" if precision == "tf32" else precision,),
             layouts=("nn", "nt", "tn"),
-            high=max(most, 16),
+            high=max(most, 16, multiple),
             multiple=multiple,
             tf32=precision == "tf32",
         )

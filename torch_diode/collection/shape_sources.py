@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from torch_diode.types import checks
 from torch_diode.types.errors import InvalidValueError
@@ -69,7 +70,8 @@ class ShapeSource:
     """Problems drawn by a law, within limits, each once.
 
     `multiple` rounds sizes to a multiple (1 leaves them, 0 takes the next power of two);
-    `square` takes one size for all three, `even` rounds odd sizes up.
+    `square` takes one size for all three, `even` rounds odd sizes up. Where that would leave the
+    limits, the nearest size within them is taken.
     """
 
     law: LogNormal | LogUniform
@@ -87,6 +89,12 @@ class ShapeSource:
     def __post_init__(self) -> None:
         checks.whole_number("shapes", "min-size", self.low, low=1)
         checks.whole_number("shapes", "max-size", self.high, low=self.low)
+        first, last = self._ends
+        if first > last:
+            raise InvalidValueError(
+                f"shapes: got sizes from {self.low} to {self.high}; expected {self._kind} among "
+                "them; widen --min-size and --max-size"
+            )
         for layout in self.layouts:
             checks.one_of("shapes", "layout", layout, ("nn", "nt", "tn", "tt"))
 
@@ -127,10 +135,32 @@ class ShapeSource:
             tf32=self.tf32 and dtype == "float32",
         )
 
+    @property
+    def _step(self) -> int:
+        return math.lcm(self.multiple, 2 if self.even else 1)
+
+    @property
+    def _kind(self) -> str:
+        if self.multiple == 0:
+            return "a power of two above 1" if self.even else "a power of two"
+        return "an even number" if self._step == 2 else f"a multiple of {self._step}"
+
+    @cached_property
+    def _ends(self) -> tuple[int, int]:
+        """The least and the greatest size that is within the limits and of the kind asked for."""
+        if self.multiple == 0:
+            low = max(self.low, 2) if self.even else self.low
+            return 1 << (low - 1).bit_length(), 1 << (self.high.bit_length() - 1)
+        step = self._step
+        return -(-self.low // step) * step, self.high // step * step
+
     def _fitted(self, size: int) -> int:
         size = min(max(size, self.low), self.high)
         if self.multiple == 0:
-            return min(1 << (size - 1).bit_length(), self.high)
-        if self.multiple > 1:
-            return max(size // self.multiple, 1) * self.multiple
-        return size + size % 2 if self.even else size
+            size = 1 << (size - 1).bit_length()
+        elif self.multiple == 1:
+            size += size % self._step
+        else:
+            size -= size % self._step
+        first, last = self._ends
+        return min(max(size, first), last)
