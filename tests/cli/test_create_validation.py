@@ -38,7 +38,7 @@ def folder(tmp_path):
 def test_nothing_is_shared_with_the_data_beside_the_output(folder):
     ended = torch_diode(*CPU, *FEW, "--num-shapes", "10", cwd=folder)
     assert ended.returncode == 0, ended.stderr
-    assert "shares nothing with train.msgpack: 48 sizes passed over" in ended.stdout
+    assert "compared with 48 problems of train.msgpack" in ended.stdout
     found = read_dataset(folder / "v.parquet")
     assert len(found.problems) == 10
     assert not sizes(found) & sizes(read_dataset(folder / "train.msgpack"))
@@ -60,8 +60,71 @@ def test_data_named_to_be_excluded_is(folder):
         *CPU, *FEW, "--num-shapes", "10", "--exclude", "elsewhere/train.msgpack", cwd=folder
     )
     assert ended.returncode == 0, ended.stderr
+    assert "compared with 48 problems of elsewhere/train.msgpack" in ended.stdout
     assert all(m == n for m, n, _ in sizes(read_dataset(folder / "v.parquet")))
     assert "no such file" in refusal(*CPU, "--exclude", "x.json", "--overwrite", cwd=folder)
+
+
+def test_a_folder_named_to_be_excluded_may_hold_a_model_card(folder):
+    (folder / "model.json").write_text('{"format": "torch-diode model", "version": 1}')
+    ended = torch_diode(*CPU, *FEW, "--num-shapes", "10", "--exclude", ".", cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    assert "compared with 48 problems of ." in ended.stdout
+    assert "model.json: passed over" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("train", "output"),
+    [
+        ("train.msgpack", "val"),
+        ("train/timings.parquet", "val"),
+        ("train/t.parquet", "val/v.parquet"),
+        ("train.msgpack", "far/away/v.parquet"),
+    ],
+)
+def test_training_data_is_found_where_it_mostly_lies(folder, train, output):
+    """In the working directory, or beside the output's folder, though it has the output's name."""
+    write_dataset(read_dataset(folder / "train.msgpack"), folder / "data" / train)
+    (folder / "train.msgpack").unlink()
+    asked = ("--device", "cpu", "create-validation", "--output", output, *FEW, "--num-shapes", "10")
+    ended = torch_diode(*asked, cwd=folder / "data")
+    assert ended.returncode == 0, ended.stderr
+    assert f"compared with 48 problems of {train}" in ended.stdout
+    assert "compared with nothing" not in ended.stdout
+
+
+def test_where_nothing_is_found_to_compare_with_it_is_said(tmp_path):
+    ended = torch_diode(*CPU, *FEW, "--num-shapes", "1", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    said = [line for line in ended.stdout.splitlines() if line.startswith("compared with")]
+    assert said == [
+        "compared with nothing: no other dataset was found; name training data with --exclude"
+    ]
+
+
+def test_a_seed_draws_other_problems_than_training_with_it_does(tmp_path):
+    """Though the training data is where nobody looks for it."""
+    (tmp_path / "apart").mkdir()
+    few = ("--num-shapes", "4", "--max-size", "64")
+    ended = torch_diode("--device", "cpu", "collect", "-o", "t.parquet", *few, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    asked = ("--device", "cpu", "create-validation", "-o", "v.parquet", *few)
+    ended = torch_diode(*asked, cwd=tmp_path / "apart")
+    assert ended.returncode == 0, ended.stderr
+    assert "compared with nothing" in ended.stdout
+    drawn = [sizes(read_dataset(tmp_path / file)) for file in ("t.parquet", "apart/v.parquet")]
+    assert not drawn[0] & drawn[1]
+
+
+def test_no_more_is_looked_into_than_is_sensible(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(create_validation, "_MOST", 1)
+    write_dataset(training(MMShape("mm", 8, 8, 8)), folder / "more" / "train.parquet")
+    write_dataset(training(MMShape("mm", 8, 8, 8)), folder / "train.parquet")
+    assert len(create_validation.neighbours(folder / "v.parquet")) == 1
+    said = capsys.readouterr().out
+    assert "not looked into: 1 more folders; name training data with --exclude" in said
+    assert "not looked into: 1 more files; name training data with --exclude" in said
 
 
 def test_more_than_there_are_is_refused(folder):
@@ -112,5 +175,6 @@ def test_a_folder_that_cannot_be_read_is_told_of(folder, monkeypatch):
         return real(path)
 
     monkeypatch.setattr(create_validation, "shards", looked_into)
+    monkeypatch.chdir(folder)
     found = create_validation.neighbours(folder / "v.parquet")
     assert found == [folder / "train.msgpack", closed]

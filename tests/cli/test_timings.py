@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pytest
 
@@ -10,42 +9,8 @@ from torch_diode.cli.timings import chip_of, read_timings
 from torch_diode.files.datasets import write_dataset
 from torch_diode.hardware import detect
 from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import (
-    EmptySelectionError,
-    FileFaultError,
-    HardwareMismatchError,
-    InvalidValueError,
-)
+from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError
 from torch_diode.types.timing import Timing
-
-
-@pytest.fixture
-def folder(tmp_path):
-    write_dataset(samples.dataset().filter(hardware="nvidia-h200"), tmp_path / "d.json")
-    return tmp_path
-
-
-def test_what_lies_beside_the_data_is_passed_over(folder, capsys):
-    (folder / "card.json").write_text('{"format": "torch-diode model"}')
-    (folder / "solution.json").write_text('{"config": []}')
-    shutil.copy(folder / "d.json", folder / "again.json")
-    assert len(read_timings(folder, ["json"], None, [])) == 6
-    said = capsys.readouterr().out
-    assert "card.json: passed over" in said
-    assert "solution.json: passed over" in said
-
-
-def test_a_damaged_dataset_is_not_passed_over(folder):
-    (folder / "bad.json").write_text('{"format": "torch-diode dataset"')
-    with pytest.raises(FileFaultError, match=r"bad\.json: not JSON"):
-        read_timings(folder, None, None, [])
-
-
-def test_only_the_forms_asked_for_are_read(folder):
-    (folder / "bad.msgpack").write_bytes(b"x")
-    assert len(read_timings(folder, [".json"], None, [])) == 6
-    with pytest.raises(InvalidValueError, match="file-extensions"):
-        read_timings(folder, ["xml"], None, [])
 
 
 def test_two_chips_have_to_be_told_apart(tmp_path):
@@ -70,7 +35,21 @@ def test_clean_times_are_kept_where_a_problem_has_both(tmp_path, capsys):
         ("feedback-clean", "addmm"),
         ("sweep", "mm"),
     ]
-    assert "2 timings left out" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert said.err == (
+        "2 timings left out: their problems were also measured by sweep or feedback-clean\n"
+    )
+    assert said.out == ""
+
+
+def test_the_way_of_measuring_that_is_kept_is_named(tmp_path, capsys):
+    both = [
+        Timing("nvidia-h200", samples.LINEAR, samples.ATEN, 9.0, method=method)
+        for method in ("feedback", "feedback-clean")
+    ]
+    write_dataset(Dataset.from_timings(both), tmp_path / "d.json")
+    assert len(read_timings(tmp_path / "d.json", None, None, [])) == 1
+    assert "also measured by feedback-clean\n" in capsys.readouterr().err
 
 
 def test_an_unknown_chip_is_known_where_it_is():

@@ -64,6 +64,9 @@ def test_the_other_forms_of_a_solution(trained, timings, folder, form):
     assert found["by_op"]["mm"]["solution"]["regret"] >= 1
     assert (set(found["by_op"]) == {"mm"}) == (form == "by op")
     assert bool(found["notes"]) == (form == "by op")
+    total, count = len(data.problems), found["all"]["problems"]
+    judged = f"all {total}" if form == "one list" else f"{count} of {total}"
+    assert found["judged_on"] == f"{judged} problems of the data"
 
 
 def test_a_model_that_names_the_solutions_config_first_is_no_slower(trained, timings, folder):

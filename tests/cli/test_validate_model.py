@@ -37,6 +37,13 @@ def test_scores_of_a_set_apart(trained, timings):
     assert found["judged_on"].startswith("all 17 problems")
 
 
+def test_a_directory_with_other_files_gives_pure_json_too(trained, timings, tmp_path):
+    shutil.copy(timings / "apart.msgpack", tmp_path)
+    shutil.copy(trained.with_suffix(".json"), tmp_path / "card.json")
+    found = validated("--model", trained, "--dataset", tmp_path)
+    assert found["judged_on"] == "all 17 problems of the data"
+
+
 def test_the_worst_are_listed_with_shape_and_config(trained, timings):
     data = ("--model", trained, "--dataset", timings / "apart.msgpack")
     found = validated(*data, "--top-n-worst", "4")
@@ -128,6 +135,9 @@ def test_problems_the_model_does_not_know_are_left_out(trained, timings, tmp_pat
     inside("train", "--dataset", tmp_path / "half.parquet", "--model", model, *quick)
     found = validated("--model", model, "--dataset", timings / "apart.msgpack")
     assert any("the model abstains on" in note for note in found["notes"])
+    scored = found["scores"]["model"]["all"][0]["problems"]
+    assert scored < 17
+    assert found["judged_on"] == f"{scored} of 17 problems of the data"
     write_dataset(data.filter(op="bmm"), tmp_path / "bmm.parquet")
     said = told_off("validate-model", "--model", model, "--dataset", tmp_path / "bmm.parquet")
     assert "expected what the model was trained on: mm/float16" in said

@@ -68,7 +68,7 @@ def analyse(found: Validation, solution: Solution, path: Path) -> dict[str, Any]
             f"{path}: got configs of which none was timed on any problem of {found.source}; "
             "expected some; use the solution of this data"
         )
-    notes = []
+    notes = list(found.notes)
     if not known.all():
         left = int(np.count_nonzero(~known))
         notes.append(f"{left:,} problems left out: none of the solution's configs was timed there")
@@ -81,7 +81,7 @@ def analyse(found: Validation, solution: Solution, path: Path) -> dict[str, Any]
         "model": str(found.path),
         "dataset": str(found.source),
         "solution": {"path": str(path), "name": solution.name, "configs": len(solution.configs)},
-        "judged_on": found.judged_on,
+        "judged_on": found.scored.told(len(ids)),
         "notes": notes,
         "all": every,
         "by_op": {op: _part(regrets, alone[ids], aten, mask) for op, mask in parts.items()},

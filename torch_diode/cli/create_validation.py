@@ -14,14 +14,15 @@ from torch_diode.cli.collect_shapeset import shapeset_problems
 from torch_diode.cli.drawing import Size, size_of
 from torch_diode.cli.option_groups import spread
 from torch_diode.cli.output import say
-from torch_diode.cli.timings import is_dataset
+from torch_diode.cli.reading import may_be_dataset, read_all
 from torch_diode.files.datasets import read_dataset, shards
-from torch_diode.files.faults import naming
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError, EmptySelectionError, FileFaultError
 from torch_diode.types.problem import MMShape
 
 _SIZES = ["op", "B", "M", "N", "K"]
+_MOST = 1000
+"""Folders and files that are looked into for training data nobody has named."""
 
 
 @spread
@@ -36,11 +37,13 @@ def create_validation(
         list[Path] | None,
         typer.Option(
             help="Dataset to share no problem with, may be given again; without it, all in the "
-            "output's directory and the folders in it."
+            "working directory, beside the output and beside its folder, and in folders there."
         ),
     ] = None,
 ) -> None:
     """Collect a validation set: drawn shapes, or a shape set's, that no training data has.
+
+    It says what it compared with. No seed draws the shapes that `collect` draws with it.
 
     Example: torch-diode --seed 43 create-validation --output validation.parquet --num-shapes 50
     """
@@ -55,45 +58,85 @@ def create_validation(
         if given is not None:
             run.run(unshared(given, taken), {})
         else:
-            run.run(wanted.problems(run.hardware, run.seed, taken), wanted.options())
+            # A stream of its own: with the seed of training it would draw the same problems.
+            drawn = wanted.problems(run.hardware, f"validation {run.seed}", taken)
+            run.run(drawn, wanted.options())
 
 
 def taken_sizes(exclude: Sequence[Path] | None, output: Path) -> set[Size]:
     """The sizes that validation may not have: of the datasets named, or of the neighbours."""
-    if exclude:
-        return {size for path in exclude for size in sizes_in(read_dataset(path))}
     taken: set[Size] = set()
+    if exclude:
+        for path in exclude:
+            taken |= _compared(path, read_all(path))
+        return taken
+    compared = False
     for path in neighbours(output):
         try:
-            sizes = sizes_in(read_dataset(path))
+            dataset = read_dataset(path)
         except DiodeError as fault:
-            say(f"not compared with {path.name}: {fault}")
+            say(f"not compared with {_shown(path)}: {fault}")
             continue
-        say(f"shares nothing with {path.name}: {len(sizes):,} sizes passed over")
-        taken |= sizes
+        taken |= _compared(path, dataset)
+        compared = True
+    if not compared:
+        say("compared with nothing: no other dataset was found; name training data with --exclude")
     return taken
 
 
+def _compared(path: Path, dataset: Dataset) -> set[Size]:
+    """A dataset's sizes; what was compared with is told."""
+    count = len(dataset.problems)
+    say(f"compared with {count:,} problems of {_shown(path)}: none of their sizes is taken")
+    return sizes_in(dataset)
+
+
+def _shown(path: Path) -> Path:
+    """As it is named from here."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def neighbours(output: Path) -> list[Path]:
-    """The dataset files beside the output and in folders beside it, which a dataset may be, or what
-    an interrupted collection has so far; damaged ones too. A model's card or a shape set is none.
-    """
-    with naming(output.parent):
-        if not output.parent.is_dir():
-            return []
-        beside = sorted(output.parent.iterdir())
-    folders = [path for path in beside if path.is_dir() and not path.name.startswith(".")]
-    own = (output.name, f"{output.name}.parts")
-    found: list[Path] = []
-    for folder in (output.parent, *(path for path in folders if path.name not in own)):
-        found += [path for path in _data_files(folder) if path.name != output.name]
-    return [path for path in found if path.suffix.lower() != ".json" or is_dataset(path)]
+    """The dataset files where training data may lie, damaged ones too. A model's card or a shape
+    set is none."""
+    own = output.resolve()
+    folders = _folders(own)
+    files = [file for folder in folders[:_MOST] for file in _data_files(folder) if file != own]
+    for what, found in (("folders", folders), ("files", files)):
+        if len(found) > _MOST:
+            more = len(found) - _MOST
+            say(f"not looked into: {more:,} more {what}; name training data with --exclude")
+    return [file for file in files[:_MOST] if may_be_dataset(file)]
+
+
+def _folders(output: Path) -> list[Path]:
+    """Beside the output, in the working directory, and beside the folder the output is in, if that
+    is another; and the folders in each, which a dataset may be, or what an interrupted collection
+    has so far. No deeper: who knows what else is there."""
+    here, beside = Path.cwd(), output.parent
+    roots = (beside, here) if beside == here else (beside, here, beside.parent)
+    found: dict[Path, None] = {}
+    for root in roots:
+        found.update(dict.fromkeys([root, *_inside(root)]))
+    parts = output.with_name(f"{output.name}.parts")
+    return [folder for folder in found if folder not in (output, parts)]
+
+
+def _inside(folder: Path) -> list[Path]:
+    """The folders in a folder; none where it cannot be looked into, which is told of later."""
+    try:
+        return sorted(
+            path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")
+        )
+    except OSError:
+        return []
 
 
 def _data_files(folder: Path) -> list[Path]:
     """None in most; of a folder that cannot be looked into itself, since reading it says why."""
     try:
-        return shards(folder)
+        return shards(folder) if folder.is_dir() else []
     except EmptySelectionError:
         return []
     except FileFaultError:

@@ -75,7 +75,7 @@ class Drawing:
         )
 
     def problems(
-        self, hardware: Hardware, seed: int, taken: AbstractSet[Size] = frozenset()
+        self, hardware: Hardware, seed: int | str, taken: AbstractSet[Size] = frozenset()
     ) -> list[MMShape]:
         """The problems drawn, none of a size that is taken."""
         source = self.source(hardware.memory_bytes)

@@ -45,6 +45,11 @@ def say(text: str) -> None:
     console().print(text, markup=False, soft_wrap=True)
 
 
+def note(text: str) -> None:
+    """A line beside the result, on standard error: standard output may be JSON for a program."""
+    Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)
+
+
 def _shown(value: Any) -> str:
     if value is None:
         return "-"

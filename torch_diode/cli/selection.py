@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from torch_diode.files.datasets import read_dataset
+from torch_diode.cli.reading import read_all
 from torch_diode.hardware import normalise
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError
 
 
 def selected(
-    paths: Sequence[Path], hardware: str | None, ops: Sequence[str], duplicates: str = "refuse"
+    paths: Sequence[Path], hardware: str | None, ops: Sequence[str], duplicates: str = "last"
 ) -> Dataset:
     """The timings of these files on this hardware and of these operations; never none."""
-    dataset = Dataset.merge([read_dataset(p, duplicates=duplicates) for p in paths], duplicates)
+    dataset = Dataset.merge([read_all(p, duplicates=duplicates) for p in paths], duplicates)
     wanted: dict[str, str | Sequence[str]] = {}
     if hardware:
         wanted["hardware"] = normalise(hardware)

@@ -7,20 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from torch_diode.cli.output import say
+from torch_diode.cli.output import note
+from torch_diode.cli.reading import read_all
 from torch_diode.collection.forking import apart
-from torch_diode.files.datasets import FORMS, read_dataset, shards
-from torch_diode.files.header import check_header
-from torch_diode.files.json_form import read_json
 from torch_diode.hardware import detect, known, known_names, normalise
 from torch_diode.types import checks
 from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import (
-    DiodeError,
-    EmptySelectionError,
-    HardwareMismatchError,
-    InvalidValueError,
-)
+from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import OPS
 
@@ -79,37 +72,6 @@ def chip_of(dataset: Dataset, device: str | None = None) -> Hardware:
     )
 
 
-def read_all(path: Path, forms: Sequence[str] | None = None) -> Dataset:
-    """All timings in a file, or in a directory's datasets."""
-    for form in forms or ():
-        checks.one_of("train", "file-extensions", form.lstrip(".").lower(), FORMS)
-    if not path.is_dir():
-        return read_dataset(path)
-    files = shards(path, forms or FORMS)
-    kept = [file for file in files if file.suffix.lower() != ".json" or is_dataset(file)]
-    for file in sorted(set(files) - set(kept)):
-        say(f"{file}: passed over, it is no dataset")
-    if not kept:
-        raise EmptySelectionError(f"{path}: got no dataset among its JSON files; expected one")
-    return Dataset.merge([read_dataset(file) for file in kept], "last")
-
-
-def is_dataset(file: Path) -> bool:
-    """Whether a JSON file is a dataset, or something else of ours that may lie beside one: a
-    model's card, a table, a solution, an analysis."""
-    try:
-        data = read_json(file)
-    except DiodeError:
-        return True  # damaged: reading it says how
-    if isinstance(data, dict) and "format" not in data:
-        return "hardware" in data and isinstance(data["hardware"], dict)
-    try:
-        check_header(data, "dataset", 1 << 30)
-    except InvalidValueError:
-        return False
-    return True
-
-
 def _one_method(dataset: Dataset) -> Dataset:
     """For each problem the timings of its best way of measuring alone."""
     codes, names = dataset.codes("method")
@@ -120,8 +82,9 @@ def _one_method(dataset: Dataset) -> Dataset:
     best = np.full(len(dataset.problems), len(order))
     np.minimum.at(best, dataset.problems.ids, worth)
     keep = worth == best[dataset.problems.ids]
-    left = len(keep) - int(np.count_nonzero(keep))
-    if not left:
+    left = dataset.problems.ids[~keep]
+    if not len(left):
         return dataset
-    say(f"{left:,} timings left out: their problems were also measured by {order[0]}")
+    kept = " or ".join(order[place] for place in np.unique(best[left]))
+    note(f"{len(left):,} timings left out: their problems were also measured by {kept}")
     return dataset.take(keep)

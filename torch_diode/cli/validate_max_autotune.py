@@ -66,7 +66,7 @@ def validate_max_autotune(
     if as_json:
         print_json(analysis)
         return
-    say(f"Scored on {found.judged_on}.")
+    say(f"Scored on {analysis['judged_on']}.")
     rows = []
     for name, part in (("all", analysis["all"]), *analysis["by_op"].items()):
         ratios = [f"{part['model'][f'top_{k}']['ratio']:.4f}" for k in KS]
@@ -77,6 +77,6 @@ def validate_max_autotune(
     head = ("op", "problems", "solution", "with ATen", *(f"@{k}" for k in KS), "no slower @1")
     say("Solution: its best config over the best of all; @k: the model's best of k over it.")
     print_table(head, rows, right="l" + "r" * 9)
-    for note in [*analysis["notes"], *found.notes]:
+    for note in analysis["notes"]:
         say(f"Note: {note}.")
     say(f"{output}: the analysis by operation")

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from torch_diode.cli.baselines import Baselines, baselines
-from torch_diode.cli.timings import chip_of, choose, read_all
+from torch_diode.cli.reading import read_all
+from torch_diode.cli.timings import chip_of, choose
 from torch_diode.hardware import normalise
 from torch_diode.model.checkpoint import load_network
 from torch_diode.model.feature_table import FeatureTable, feature_table
@@ -29,6 +30,19 @@ SHIPPED = "shipped"
 SCORED = ("auto", "held-out", "all")
 
 
+@dataclass(frozen=True)
+class Scored:
+    """Which of the data's problems are scored, in words; how many are left shows in the end."""
+
+    total: int
+    how: str
+
+    def told(self, count: int) -> str:
+        """With so many of them left."""
+        which = f"all {count:,}" if count == self.total else f"{count:,} of {self.total:,}"
+        return f"{which} problems{self.how}"
+
+
 @dataclass(frozen=True, eq=False)
 class Validation:
     """What was found, and on what."""
@@ -38,8 +52,13 @@ class Validation:
     metadata: ModelMetadata
     dataset: Dataset
     judged: Judged
-    judged_on: str
+    scored: Scored
     notes: list[str]
+
+    @property
+    def judged_on(self) -> str:
+        """The problems that were scored, in words."""
+        return self.scored.told(len(self.judged.problems))
 
 
 def validate(
@@ -62,13 +81,13 @@ def validate(
     metadata, network = load_network(path)
     _check_chip(source, metadata, chip, hardware_name)
     table = feature_table(dataset, chip)
-    part, judged_on = _part(table, metadata, score, _trained_on(metadata, whole, dataset))
+    part, scored = _part(table, metadata, score, _trained_on(metadata, whole, dataset))
     part, notes = _known(part, metadata)
     predicted = predict_times(network, part, batch_size)
     others = baselines(part, dataset, chip) if compare else Baselines({}, [])
     noise = dataset_noise_floor(part, dataset) if compare else []
     judged = judge(part, predicted, others.regrets, noise)
-    return Validation(path, source, metadata, dataset, judged, judged_on, [*notes, *others.notes])
+    return Validation(path, source, metadata, dataset, judged, scored, [*notes, *others.notes])
 
 
 def _path(model: str, chip: Hardware) -> Path:
@@ -113,13 +132,13 @@ def _trained_on(metadata: ModelMetadata, whole: Dataset, chosen: Dataset) -> boo
 
 def _part(
     table: FeatureTable, metadata: ModelMetadata, score: str, trained_on_this: bool
-) -> tuple[FeatureTable, str]:
+) -> tuple[FeatureTable, Scored]:
     """The problems to score. Of data the model was trained on, those that were held out."""
     met = np.bincount(table.group, minlength=len(table.problem)) > 1
     count = int(np.count_nonzero(met))
     if score == "all" or (score == "auto" and not trained_on_this):
         seen = ", most of which it was trained on" if trained_on_this else ""
-        return table.take(met), f"all {count:,} problems of the data{seen}"
+        return table.take(met), Scored(count, f" of the data{seen}")
     options = {**vars(TrainingOptions()), **metadata.options}
     test, stop = np.zeros_like(met), np.zeros_like(met)
     shares = (options["test_share"], options["validation_share"], options["seed"])
@@ -130,11 +149,10 @@ def _part(
             f"validation: got {count} problems, none of them held out of training; expected some; "
             "collect a validation set, or give --score all"
         )
-    held = int(np.count_nonzero(kept))
     how = (
         "held out of training" if test.any() else "training stopped by, too few to hold out others"
     )
-    return table.take(kept), f"{held:,} of {count:,} problems, {how}"
+    return table.take(kept), Scored(count, f", {how}")
 
 
 def _known(table: FeatureTable, metadata: ModelMetadata) -> tuple[FeatureTable, list[str]]:

@@ -98,7 +98,7 @@ class ShapeSource:
         for layout in self.layouts:
             checks.one_of("shapes", "layout", layout, ("nn", "nt", "tn", "tt"))
 
-    def draw(self, count: int, seed: int) -> Iterator[MMShape]:
+    def draw(self, count: int, seed: int | str) -> Iterator[MMShape]:
         """`count` distinct problems; the same seed gives the same ones."""
         source = random.Random(seed)
         seen: set[MMShape] = set()
