@@ -93,6 +93,15 @@ def test_a_solution_of_other_problems_is_refused(trained, timings, folder):
     assert not (folder / ANALYSIS).exists()
 
 
+def test_a_solution_in_a_folder_that_is_not_there_is_a_mistyped_path(trained, timings, folder):
+    data = ("--model", trained, "--dataset", timings / "apart.msgpack")
+    said = told_off("validate-max-autotune", *data, "--max-autotune-solution", "nonexist/s.json")
+    assert (
+        said == "nonexist/s.json: no such file, nor a folder nonexist to make it in; check the path"
+    )
+    assert list(folder.iterdir()) == []
+
+
 def test_a_broken_solution_is_one_sentence(trained, timings, folder):
     (folder / "s.json").write_text("{")
     data = ("--model", trained, "--dataset", timings / "apart.msgpack")

@@ -16,7 +16,7 @@ from torch_diode.files.solutions import read_solution
 from torch_diode.model.evaluation import KS, Mask, Ranked, subset_regrets
 from torch_diode.types.candidate import CONFIG_FIELDS
 from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import EmptySelectionError
+from torch_diode.types.errors import EmptySelectionError, FileFaultError
 from torch_diode.types.problem import OPS
 from torch_diode.types.solution import Solution, SolutionConfig
 
@@ -29,9 +29,13 @@ Regrets = npt.NDArray[np.float64]
 
 
 def solution_for(path: Path) -> Solution | None:
-    """The solution in a file; None where there is no file."""
+    """The solution in a file; None where there is no file, but a folder to make it in."""
     with naming(path):
-        there = path.exists()
+        there, could_be = path.exists(), path.parent.is_dir()
+    if not there and not could_be:
+        raise FileFaultError(
+            f"{path}: no such file, nor a folder {path.parent} to make it in; check the path"
+        )
     return read_solution(path) if there else None
 
 

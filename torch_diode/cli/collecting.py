@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,8 @@ SHIPPED = "diode_datasets/matmul"
 _FOREVER = 30 * 24 * 3600.0
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _GROUPS_A_MACHINE = 4
+_LISTED = 1000
+"""Problems that are listed when all are timed."""
 
 
 @dataclass
@@ -120,7 +123,9 @@ class Collecting:
         finally:
             parts.close()
         say(f"{self.file}: {self.file.stat().st_size / 1e6:.1f} MB")
-        print_statistics(dataset)
+        print_statistics(
+            dataset, _LISTED, f"torch-diode stats {shlex.quote(str(self.file))} --limit 0"
+        )
 
     def _provenance(self) -> dict[str, tuple[str, ...]]:
         from torch_diode.integration.collected import collected_now

@@ -31,8 +31,8 @@ def stats(
         print_statistics(chosen, limit)
 
 
-def print_statistics(dataset: Dataset, limit: int = 20) -> None:
-    """The statistics as a person reads them."""
+def print_statistics(dataset: Dataset, limit: int = 20, lists_all: str = "--limit 0") -> None:
+    """The statistics as a person reads them; `lists_all` is what to give for all problems."""
     say(f"{len(dataset):,} timings of {len(dataset.problems):,} problems")
     say(f"Hardware: {', '.join(dataset.texts('hardware'))}")
     released = [t for t in dataset.texts("torch") if t]
@@ -53,7 +53,8 @@ def print_statistics(dataset: Dataset, limit: int = 20) -> None:
     names = ("op", "B", "M", "N", "K", "dtype", "layout", "configs", "fastest", "µs")
     print_table(names, rows, right="lrrrrllrlr")
     if len(listed) < len(dataset.problems):
-        say(f"… and {len(dataset.problems) - len(listed):,} more problems (--limit 0 lists all)")
+        more = len(dataset.problems) - len(listed)
+        say(f"… and {more:,} more problems ({lists_all} lists all)")
 
 
 def as_data(dataset: Dataset, limit: int = 0) -> dict[str, Any]:
