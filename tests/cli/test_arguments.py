@@ -28,7 +28,17 @@ from torch_diode.cli.arguments import repeat_options
             ["stats", "--operations", "mm", "bmm", "data.parquet"],
             ["stats", "--operations", "mm", "--operations", "bmm", "data.parquet"],
         ),
+        (
+            ["--seed", "1", "collect", "--operations", "mm", "bmm", "-o", "trace"],
+            ["--seed", "1", "collect", "--operations", "mm", "--operations", "bmm", "-o", "trace"],
+        ),
     ],
 )
 def test_an_option_with_several_values_is_repeated_for_each(given, meant):
     assert repeat_options(given) == meant
+
+
+@pytest.mark.parametrize("command", [("explain",), ("--seed", "1", "--device", "cpu", "trace")])
+def test_what_is_handed_on_to_a_program_stays_as_it_is(command):
+    given = [*command, "program.py", "--dtypes", "float16", "float32"]
+    assert repeat_options(given) == given

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+
+import pytest
 
 from tests.cli.program import torch_diode
-from torch_diode.cli.program import run_program
+from torch_diode.cli.program import check_program, run_program
+from torch_diode.types.errors import FileFaultError
 
 COMPILES = """
 import torch
@@ -47,3 +51,16 @@ def test_what_was_decided_before_it_failed_is_told(tmp_path):
     ended = torch_diode("explain", "--hardware", "nvidia-h200", script)
     assert ended.returncode == 4, ended.stderr
     assert "mm:64x64x64" in ended.stdout
+
+
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path, monkeypatch):
+    """As root any can, so it fails when it is opened."""
+    script = tmp_path / "program.py"
+    script.touch()
+
+    def closed(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", closed)
+    with pytest.raises(FileFaultError, match=r"program\.py: Permission denied"):
+        check_program(script)

@@ -45,5 +45,7 @@ def test_what_cannot_be_is_refused_before_the_program_runs(folder):
     (folder / "program.py").write_text("raise SystemExit('ran')")
     assert "expected .json" in refusal("trace", "--output", "s.txt", "program.py", cwd=folder)
     assert "no such file" in refusal("trace", "--output", "s.json", "other.py", cwd=folder)
+    said = refusal("trace", "--output", "s.json", ".", cwd=folder)
+    assert said.startswith(".: got a directory without a __main__.py")
     (folder / "s.json").touch()
     assert "exists already" in refusal("trace", "--output", "s.json", "program.py", cwd=folder)

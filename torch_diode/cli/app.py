@@ -46,6 +46,13 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+_RUNS_A_PROGRAM = {
+    "allow_interspersed_args": False,
+    "ignore_unknown_options": True,
+    "allow_extra_args": True,
+}
+"""What follows the program's name is the program's."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -94,22 +101,13 @@ app.command("rank")(rank.rank)
 app.command("models")(models.models)
 app.command("convert")(convert.convert)
 app.command("convert-json-to-msgpack")(convert_json_to_msgpack.convert_json_to_msgpack)
-app.command("explain", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(
-    explain.explain
-)
+app.command("explain", context_settings=_RUNS_A_PROGRAM)(explain.explain)
 app.command("report")(report.report)
 app.command("completion")(completion.completion)
 app.command("stats")(stats.stats)
 app.command("status")(status.status)
 app.add_typer(table.app, name="table")
-app.command(
-    "trace",
-    context_settings={
-        "allow_interspersed_args": False,
-        "ignore_unknown_options": True,
-        "allow_extra_args": True,
-    },
-)(trace.trace)
+app.command("trace", context_settings=_RUNS_A_PROGRAM)(trace.trace)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -16,10 +16,15 @@ SEVERAL: dict[str, Callable[[str], bool]] = {
     "--operations": OPS.__contains__,
 }
 """The options, and what can be one more value: anything else is the command's own argument."""
+_TAKE_A_VALUE = ("--format", "--seed", "--device")
+_RUN_A_PROGRAM = ("explain", "trace")
 
 
 def repeat_options(arguments: Sequence[str]) -> list[str]:
-    """`--operations mm bmm` as `--operations mm --operations bmm`."""
+    """`--operations mm bmm` as `--operations mm --operations bmm`; but what a command hands on to a
+    program stays as it is."""
+    if _command(arguments) in _RUN_A_PROGRAM:
+        return list(arguments)
     result: list[str] = []
     option = ""
     for argument in arguments:
@@ -31,3 +36,13 @@ def repeat_options(arguments: Sequence[str]) -> list[str]:
         else:
             result.append(argument)
     return result
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """The first word that is neither a global option nor its value."""
+    before = ""
+    for argument in arguments:
+        if not argument.startswith("-") and before not in _TAKE_A_VALUE:
+            return argument
+        before = argument
+    return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,9 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from torch_diode.cli.output import print_json, say
-from torch_diode.cli.program import run_program
-from torch_diode.files.faults import existing
+from torch_diode.cli.output import note, print_json, say
+from torch_diode.cli.program import check_program, printing_aside, run_program
 from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
@@ -29,20 +29,21 @@ def explain(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Run a program and list what torch-diode decided in it; further arguments are the program's.
+    """Run a program and list what torch-diode decided in it.
 
-    With --hardware the program runs on what this machine has, and the decisions are those of that
-    chip. Example: torch-diode explain --hardware nvidia-h200 train.py --steps 1
+    What follows the program's name are its own arguments. With --json, what it prints goes to
+    standard error. With --hardware the program runs on what this machine has, and the decisions
+    are those of that chip.
+
+    Example: torch-diode explain --hardware nvidia-h200 train.py --steps 1
     """
-    existing(script)
+    check_program(script)
     chip = None if hardware is None else known(hardware)
-    if chip is not None:
-        code, status = _run_as_on(chip, script, context.args)
-    else:
-        if not registration.status().enabled:
-            registration.enable()
-        code = run_program(script, context.args)
-        status = registration.status()
+    with printing_aside() if as_json else contextlib.nullcontext():
+        if chip is not None:
+            code, status = _run_as_on(chip, script, context.args)
+        else:
+            code, status = _run_here(script, context.args)
     decisions = registration.explain()
     if as_json:
         print_json([_as_data(decision) for decision in decisions])
@@ -53,11 +54,20 @@ def explain(
         raise typer.Exit(code)
 
 
+def _run_here(script: Path, arguments: Sequence[str]) -> tuple[int, Status]:
+    """The program's exit code, and how things stood after it."""
+    if not registration.status().enabled:
+        registration.enable()
+    return run_program(script, arguments), registration.status()
+
+
 def _run_as_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> tuple[int, Status]:
     """Run here, then lower what was compiled once more, as on the other chip; the program's exit
     code, and how things stood there."""
     from torch_diode.integration.elsewhere import capturing, lower_on
+    from torch_diode.integration.lowering import check_kind
 
+    check_kind(chip)
     heuristic = _heuristic_for(chip)
     with capturing() as graphs:
         code = run_program(script, arguments)
@@ -73,7 +83,7 @@ def _heuristic_for(chip: Hardware) -> Heuristic:
     if found is None:
         off = "the model is turned off, torch would decide"
         why = off if chosen.model == defaults.NONE else defaults.NO_MODEL
-        say(f"{chip.name}: {why}; the analytical heuristic answers instead")
+        note(f"{chip.name}: {why}; the analytical heuristic answers instead")
     return found or AnalyticalHeuristic()
 
 

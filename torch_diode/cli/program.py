@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import runpy
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from torch_diode.files.faults import existing, naming
+from torch_diode.types.errors import FileFaultError
+
+
+def check_program(script: Path) -> None:
+    """Refuse what Python could not run: what is not there, cannot be read, or is a directory
+    without a program in it."""
+    file = existing(script)
+    if file.is_dir():
+        file /= "__main__.py"
+        if not file.is_file():
+            raise FileFaultError(
+                f"{script}: got a directory without a __main__.py; expected a Python program; "
+                "name its file"
+            )
+    with naming(file):
+        file.open("rb").close()
 
 
 def run_program(script: Path, arguments: Sequence[str]) -> int:
@@ -28,6 +47,21 @@ def run_program(script: Path, arguments: Sequence[str]) -> int:
             traceback.print_exception(fault.with_traceback(frame or fault.__traceback__))
             return 1
     return 0
+
+
+@contextlib.contextmanager
+def printing_aside() -> Iterator[None]:
+    """What is printed inside goes to standard error, whoever prints it: this process or one that
+    it starts."""
+    sys.stdout.flush()
+    before = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(before, 1)
+        os.close(before)
 
 
 @contextlib.contextmanager

@@ -9,8 +9,7 @@ import typer
 
 from torch_diode.cli.convert import refuse_existing
 from torch_diode.cli.output import say
-from torch_diode.cli.program import run_program
-from torch_diode.files.faults import existing
+from torch_diode.cli.program import check_program, run_program
 from torch_diode.files.shape_sets import write_shapes
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
@@ -32,7 +31,7 @@ def trace(
     if output.suffix != ".json":
         raise FileFaultError(f"{output}: got the ending {output.suffix!r}; expected .json")
     refuse_existing(output, overwrite)
-    existing(script)
+    check_program(script)
     with tracing() as found:
         code = run_program(script, context.args)
     if code and not found.counts:

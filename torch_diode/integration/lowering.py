@@ -81,13 +81,18 @@ class Lowered:
         return found
 
 
-@contextlib.contextmanager
-def pretend(hardware: Hardware) -> Iterator[None]:
-    """Have torch and Inductor see one CUDA device, and have it be this hardware."""
+def check_kind(hardware: Hardware) -> None:
+    """Refuse a chip that cannot be pretended to be here."""
     if hardware.kind != "cuda":
         raise InvalidValueError(
             f"hardware: got {hardware.name}, a {hardware.kind} chip; expected an NVIDIA chip"
         )
+
+
+@contextlib.contextmanager
+def pretend(hardware: Hardware) -> Iterator[None]:
+    """Have torch and Inductor see one CUDA device, and have it be this hardware."""
+    check_kind(hardware)
     properties = device_properties(hardware)
     _forget_devices()
     # As FakeTensorMode does itself where CUDA is missing: fake CUDA tensors need no driver then.
