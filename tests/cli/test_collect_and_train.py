@@ -47,12 +47,78 @@ def test_what_is_missing_is_one_sentence(folder):
     assert "gone.parquet: no such file" in told_off(*gone, "--skip-collection")
 
 
+CPU = ("--device", "cpu", "collect-and-train", "--output", "c.parquet", "--model", "m.pt")
+FEW = ("--max-size", "32", "--operations", "mm", "--num-shapes", "2", "--validation-shapes", "1")
+ALONE = ("--skip-training", "--skip-validation")
+
+
 def test_on_a_cpu_there_is_nothing_to_learn_from(folder):
-    """Collecting works there, and gives ATen's times alone."""
-    ended = inside(
-        *("--device", "cpu", "collect-and-train", "--output", "c.parquet", "--model", "m.pt"),
-        *("--num-shapes", "2", "--max-size", "32", "--operations", "mm"),
-    )
-    assert ended.code == 2
-    assert "1 of 4: collecting c.parquet" in ended.out
-    assert "Traceback" not in ended.err
+    """So it is not even collected, unless collecting is all that is wanted."""
+    ended = inside(*CPU, *FEW)
+    assert (ended.code, ended.out) == (2, "")
+    assert "got --device cpu, where ATen alone is timed" in ended.err
+    assert not (folder / "c.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--model", "there.pt"), "there.pt: exists already; choose another name, or give"),
+        (("--model", "m.txt"), "m.txt: got a model path ending in '.txt'"),
+        (
+            ("--model", "t.parquet/m.pt"),
+            "is no directory that can be written; choose another --mod",
+        ),
+        (("--model", "folder.pt", "--overwrite"), "folder.pt: got a directory"),
+        (("--init-from", "gone.pt"), "gone.pt: no such file"),
+        (("--validation", "apart.msgpack"), "apart.msgpack: exists already"),
+        (("--validation", "v.csv"), "v.csv: got the ending 'csv'"),
+        (("--validation", "new.parquet"), "got the same file to train on and to validate on"),
+    ],
+)
+def test_what_is_wrong_with_a_later_step_is_said_before_the_first(folder, given, said):
+    (folder / "there.pt").touch()
+    (folder / "folder.pt").mkdir()
+    first = ("collect-and-train", "--output", "new.parquet", "--model", "m.pt")
+    ended = inside(*first, *given)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+
+
+def test_a_model_that_cannot_be_validated_is_found_out_first(folder):
+    (folder / "m.pt").write_text("no model")
+    ended = inside(*CPU, *FEW, "--skip-training")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("torch-diode: m.pt: ")
+
+
+def test_a_validation_set_that_cannot_be_collected_here_is_found_out_before_training(folder):
+    """No machine has as many GPUs."""
+    ended = inside(*FILES, "--skip-collection", "--workers", "99", *QUICK)
+    assert (ended.code, ended.out) == (2, "")
+    assert not (folder / "m.pt").exists()
+
+
+def test_what_is_collected_with_the_same_options_is_not_collected_again(folder, trained):
+    shutil.copy(trained, folder / "m.pt")
+    first = inside(*CPU, *FEW, *ALONE)
+    assert first.code == 0, first.err
+    before = (folder / "c.parquet").read_bytes()
+    again = inside(*CPU, *FEW, *ALONE)
+    assert again.code == 0, again.err
+    assert "c.parquet: collected already, with the same options" in again.out
+    assert (folder / "c.parquet").read_bytes() == before
+    for _ in range(2):  # the second time the validation set is there as well
+        ended = inside(*CPU, *FEW, "--skip-training")
+        assert "expected those of nvidia-h200, which the model is of" in ended.err
+    assert ended.out.count("collected already, with the same options") == 2
+
+
+def test_what_is_there_and_was_not_collected_so_is_refused(folder):
+    (folder / "m.pt").touch()
+    assert inside(*CPU, *FEW, *ALONE).code == 0
+    for changed in (("--num-shapes", "3"), ("--output", "t.parquet")):
+        ended = inside(*CPU, *FEW, *ALONE, *changed)
+        assert ended.code == 2
+        assert "not known to be collected with these options" in ended.err
+        assert "--skip-collection to use it as it is" in ended.err

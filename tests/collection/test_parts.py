@@ -7,8 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests import samples
-from torch_diode.collection.parts import Parts, check_writable, output_file
-from torch_diode.files.datasets import read_dataset
+from torch_diode.collection.parts import (
+    FINISHED,
+    Parts,
+    check_finished,
+    check_writable,
+    output_file,
+    settings_digest,
+)
+from torch_diode.files.datasets import read_dataset, write_dataset
+from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import FileFaultError
 
 
@@ -131,3 +139,21 @@ def test_an_output_below_a_file_is_refused(tmp_path):
 def test_directories_that_are_missing_are_not_made_by_the_check(tmp_path):
     check_writable(tmp_path / "new" / "a.json", overwrite=False)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_directory_and_a_place_that_cannot_be_written_are_refused_whatever_the_option(tmp_path):
+    (tmp_path / "m.pt").mkdir()
+    with pytest.raises(FileFaultError, match="got a directory; expected the name of a file"):
+        check_writable(tmp_path / "m.pt", overwrite=True)
+    (tmp_path / "file").touch()
+    with pytest.raises(FileFaultError, match="choose another --model"):
+        check_writable(tmp_path / "file" / "m.pt", overwrite=True, option="--model")
+
+
+def test_a_finished_output_is_known_by_its_settings(tmp_path):
+    settings = {"seed": 1, "m": (0.5, 1.0)}
+    provenance = {FINISHED: (settings_digest(settings),)}
+    write_dataset(Dataset(samples.dataset().table, provenance), tmp_path / "a.json")
+    check_finished(tmp_path / "a.json", {"m": [0.5, 1.0], "seed": 1})
+    with pytest.raises(FileFaultError, match="not known to be collected with these options"):
+        check_finished(tmp_path / "a.json", {**settings, "seed": 2})

@@ -14,8 +14,15 @@ def collect(context: typer.Context, how: How, shapes: Shapes) -> None:
 
     Example: torch-diode --seed 42 collect --output timings.parquet --num-shapes 100 --log-normal
     """
+    collect_drawn(context, how, shapes)
+
+
+def collect_drawn(
+    context: typer.Context, how: How, shapes: Shapes, *, going_on: bool = False
+) -> None:
+    """Collect drawn shapes; with `going_on` an output that is finished will do."""
     wanted = shapes.drawing(context.obj.device)
     from torch_diode.cli import collecting
 
-    with collecting.Collecting.of("collect", context, how) as run:
+    with collecting.Collecting.of("collect", context, how, going_on) as run:
         run.run(wanted.problems(run.hardware, run.seed), wanted.options())

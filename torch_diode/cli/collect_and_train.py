@@ -8,15 +8,16 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.cli.collect import collect
+from torch_diode.cli.collect import collect_drawn
 from torch_diode.cli.collect_options import How, Shapes
-from torch_diode.cli.create_validation import create_validation
+from torch_diode.cli.create_validation import COMMAND, validation_drawn
 from torch_diode.cli.option_groups import spread
 from torch_diode.cli.output import say
 from torch_diode.cli.train import train
 from torch_diode.cli.train_options import Learning, Model
 from torch_diode.cli.validate_model import validate_model
-from torch_diode.files.faults import existing
+from torch_diode.files.faults import existing, naming
+from torch_diode.types.errors import FileFaultError, MissingPartError
 
 
 @spread
@@ -43,20 +44,28 @@ def collect_and_train(
 ) -> None:
     """Do all of it: time kernels, train a model on them, and validate it on problems apart.
 
-    With --skip-collection a validation set that is there is used as it is.
+    The same command again goes on after a kill: what was collected with the same options is not
+    collected again; once the model is there, add --skip-training. With --skip-collection a
+    validation set that is there is used as it is.
 
     Example: torch-diode --seed 42 collect-and-train --output timings.parquet --model model.pt
     --num-shapes 500 --log-normal
     """
     output = how.output
     apart = validation or output.with_name(f"{output.stem}_validation{output.suffix}")
-    if skip_collection and not skip_training:
+    aside = replace(how, output=apart)
+    collects_apart = not skip_validation and not (skip_collection and apart.exists())
+    if skip_collection and (collects_apart or not skip_training):
         existing(output)
     if skip_training:
-        existing(model)
+        _check_trained(model, used=not skip_validation)
+    else:
+        _check_trainable(context, model, how, learning, collects=not skip_collection)
+    if collects_apart:
+        _check_apart(context, aside, output, alone=skip_collection)
     if not skip_collection:
         say(f"1 of 4: collecting {output}")
-        collect(context=context, **vars(how), **vars(shapes))
+        collect_drawn(context, how, shapes, going_on=True)
     if not skip_training:
         say(f"2 of 4: training {model}")
         train(
@@ -64,12 +73,63 @@ def collect_and_train(
         )
     if skip_validation:
         return
-    if skip_collection and apart.exists():
-        say(f"3 of 4: {apart} is there")
-    else:
+    if collects_apart:
         say(f"3 of 4: collecting {apart}")
-        aside = replace(how, output=apart)
         few = replace(shapes, num_shapes=validation_shapes)
-        create_validation(context=context, exclude=[output], **vars(aside), **vars(few))
+        validation_drawn(context, aside, few, [output], going_on=True)
+    else:
+        say(f"3 of 4: {apart} is there")
     say(f"4 of 4: validating {model} on {apart}")
     validate_model(apart, str(model), top_n_worst=top_n_worst)
+
+
+def _check_trained(model: Path, used: bool) -> None:
+    """Refuse a model that is not there; and where it is to be used, one that cannot be."""
+    existing(model)
+    if used:
+        from torch_diode.model.checkpoint import load_weights
+
+        load_weights(model)
+
+
+def _check_trainable(
+    context: typer.Context, model: Path, how: How, learning: Learning, collects: bool
+) -> None:
+    """Refuse what training would refuse, while nothing is collected yet."""
+    if collects and context.obj.device == "cpu":
+        raise MissingPartError(
+            "collect-and-train: got --device cpu, where ATen alone is timed; expected a GPU, since "
+            "a model learns to choose; give --skip-training --skip-validation to collect alone"
+        )
+    with naming(model):
+        there = model.exists()
+    if there and not how.overwrite:
+        raise FileFaultError(
+            f"{model}: exists already; choose another name, or give --overwrite to train it again "
+            "or --skip-training to validate it"
+        )
+    from torch_diode.cli.training import Data, Training
+    from torch_diode.collection.parts import check_writable
+
+    check_writable(model, how.overwrite, "--model")
+    Training(Data(how.output), model, learning, device=context.obj.device).check()
+
+
+def _check_apart(context: typer.Context, aside: How, output: Path, alone: bool) -> None:
+    """Refuse a validation set that could not be written; and where nothing else is collected, a
+    device that cannot be timed on. Whether one that is there will do, its own step tells."""
+    from torch_diode.cli.collecting import Collecting
+    from torch_diode.collection.parts import check_writable, output_file
+
+    form = context.obj.form
+    file = output_file(aside.output, form)[0]
+    training = output if alone else output_file(output, form)[0]
+    if file.absolute() == training.absolute():
+        raise FileFaultError(
+            f"{file}: got the same file to train on and to validate on; choose another --validation"
+        )
+    # One that is there can be this command's own only if the timings are there too.
+    check_writable(file, aside.overwrite or training.exists(), "--validation")
+    if alone and aside.ray is None:
+        with Collecting.of(COMMAND, context, aside, going_on=True):
+            pass

@@ -27,7 +27,14 @@ from torch_diode.collection.groups import Group
 from torch_diode.collection.installed import releases
 from torch_diode.collection.kernels import KernelLibrary
 from torch_diode.collection.node import Finished, Opening, compiling_processes
-from torch_diode.collection.parts import Parts, check_writable, output_file
+from torch_diode.collection.parts import (
+    FINISHED,
+    Parts,
+    check_finished,
+    check_writable,
+    output_file,
+    settings_digest,
+)
 from torch_diode.collection.store import TimingStore
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.errors import FileFaultError, InvalidValueError, MissingPartError
@@ -44,19 +51,23 @@ _LISTED = 1000
 
 @dataclass
 class Collecting:
-    """One command's run. Made first: what is wrong with output or device shows here."""
+    """One command's run. Made first: what is wrong with output or device shows here.
+
+    With `going_on`, an output that was finished with the same settings is left as it is.
+    """
 
     command: str
     how: How
     form: str | None
     seed: int
     device: str | None
+    going_on: bool = False
     hardware: Hardware = field(init=False)
     releases: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.file, self.form = output_file(self.how.output, self.form)
-        check_writable(self.file, self.how.overwrite)
+        check_writable(self.file, self.how.overwrite or self.going_on)
         if self.how.ray and self.how.method == "feedback":
             raise InvalidValueError(
                 "--ray: got --method feedback; expected sweep, which is what machines share"
@@ -84,9 +95,12 @@ class Collecting:
             )
 
     @classmethod
-    def of(cls, command: str, context: typer.Context, how: How) -> Collecting:
+    def of(
+        cls, command: str, context: typer.Context, how: How, going_on: bool = False
+    ) -> Collecting:
         """With the program's global options."""
-        return cls(command, how, context.obj.form, context.obj.seed or 0, context.obj.device)
+        given = context.obj
+        return cls(command, how, given.form, given.seed or 0, given.device, going_on)
 
     def __enter__(self) -> Collecting:
         return self
@@ -98,9 +112,14 @@ class Collecting:
     def run(self, problems: Sequence[MMShape], options: Mapping[str, Any]) -> None:
         """Time what is not timed yet, make one file of it all, and show its statistics."""
         plan.check_problems(problems, self.hardware)
-        parts = Parts(self.file, self._settings(problems, options))
+        settings = self._settings(problems, options)
+        if self.going_on and not self.how.overwrite and self.file.exists():
+            check_finished(self.file, settings)
+            say(f"{self.file}: collected already, with the same options")
+            return
+        parts = Parts(self.file, settings)
         try:
-            store = parts.store(self._provenance())
+            store = parts.store(self._provenance(settings))
             with store:
                 done = store.done()
                 left = [p for p in problems if (self.hardware.name, p) not in done]
@@ -127,12 +146,13 @@ class Collecting:
             dataset, _LISTED, f"torch-diode stats {shlex.quote(str(self.file))} --limit 0"
         )
 
-    def _provenance(self) -> dict[str, tuple[str, ...]]:
+    def _provenance(self, settings: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
         from torch_diode.integration.collected import collected_now
 
         # A cluster's machines may have another torch, with other templates, than this one.
         ours = self.hardware.kind != "cpu" and self.releases == releases()
-        return collected_now(templates=ours, seed=str(self.seed))
+        facts = {"seed": str(self.seed), FINISHED: settings_digest(settings)}
+        return collected_now(templates=ours, **facts)
 
     def _settings(self, problems: Sequence[MMShape], options: Mapping[str, Any]) -> dict[str, Any]:
         """What a rerun has to agree in; last the problems themselves, whatever chose them."""

@@ -20,6 +20,7 @@ from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError, EmptySelectionError, FileFaultError
 from torch_diode.types.problem import MMShape
 
+COMMAND = "create-validation"
 _SIZES = ["op", "B", "M", "N", "K"]
 _MOST = 1000
 """Folders and files that are looked into for training data nobody has named."""
@@ -47,20 +48,34 @@ def create_validation(
 
     Example: torch-diode --seed 43 create-validation --output validation.parquet --num-shapes 50
     """
-    given = None
-    if shapeset is not None:
-        given = shapeset_problems(shapeset, shapes.operations or [], shapes.dtypes or [])
+    if shapeset is None:
+        validation_drawn(context, how, shapes, exclude)
+        return
+    given = shapeset_problems(shapeset, shapes.operations or [], shapes.dtypes or [])
+    shapes.drawing(context.obj.device)  # what is wrong with its options shows
+    from torch_diode.cli import collecting
+
+    with collecting.Collecting.of(COMMAND, context, how) as run:
+        run.run(unshared(given, taken_sizes(exclude, run.file)), {})
+
+
+def validation_drawn(
+    context: typer.Context,
+    how: How,
+    shapes: Shapes,
+    exclude: Sequence[Path] | None,
+    *,
+    going_on: bool = False,
+) -> None:
+    """Collect drawn shapes; with `going_on` an output that is finished will do."""
     wanted = shapes.drawing(context.obj.device)
     from torch_diode.cli import collecting
 
-    with collecting.Collecting.of("create-validation", context, how) as run:
+    with collecting.Collecting.of(COMMAND, context, how, going_on) as run:
         taken = taken_sizes(exclude, run.file)
-        if given is not None:
-            run.run(unshared(given, taken), {})
-        else:
-            # A stream of its own: with the seed of training it would draw the same problems.
-            drawn = wanted.problems(run.hardware, f"validation {run.seed}", taken)
-            run.run(drawn, wanted.options())
+        # A stream of its own: with the seed of training it would draw the same problems.
+        drawn = wanted.problems(run.hardware, f"validation {run.seed}", taken)
+        run.run(drawn, wanted.options())
 
 
 def taken_sizes(exclude: Sequence[Path] | None, output: Path) -> set[Size]:

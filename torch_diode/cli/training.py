@@ -153,14 +153,19 @@ class Training:
         with few_threads():
             self._run()
 
-    def _run(self) -> None:
+    def check(self) -> Start | None:
+        """Refuse what is wrong whatever the data; the model to start from, where a file is."""
         check_suffix(self.model)
         named = self.learning.init_from
         start = start_from(named) if named and named != SHIPPED else None
         chosen_options(self.learning, start, self.seed, self.device)
+        return start
+
+    def _run(self) -> None:
+        start = self.check()
         dataset = self.data.read()
         hardware = chip_of(dataset, self.device)
-        if named == SHIPPED:
+        if self.learning.init_from == SHIPPED:
             start = start_from_shipped(hardware)
         options = chosen_options(self.learning, start, self.seed, self.device)
         say(f"{len(dataset):,} timings of {len(dataset.problems):,} problems on {hardware.name}")

@@ -8,6 +8,7 @@ are timed, the parts become one file and go.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -28,6 +29,8 @@ from torch_diode.types.errors import FileFaultError
 SETTINGS = "settings.txt"
 """JSON, but not called so: a directory's `.json` files are read as datasets."""
 FILE_NAME = "timings"
+FINISHED = "settings"
+"""The provenance that a finished output has of its settings."""
 
 _held: weakref.WeakSet[BufferedWriter | FileIO] = weakref.WeakSet()
 """Files whose locks tell that this process lives."""
@@ -134,7 +137,7 @@ def output_file(output: Path, form: str | None) -> tuple[Path, str]:
     return output, ending
 
 
-def check_writable(output: Path, overwrite: bool) -> None:
+def check_writable(output: Path, overwrite: bool, option: str = "--output") -> None:
     """Refuse an output that is there, or that could not be written, before anything is timed."""
     with naming(output):
         there = output.exists()
@@ -142,11 +145,30 @@ def check_writable(output: Path, overwrite: bool) -> None:
             raise FileFaultError(
                 f"{output}: exists already; choose another name or give --overwrite"
             )
+        if output.is_dir():
+            raise FileFaultError(f"{output}: got a directory; expected the name of a file")
         nearest = next(path for path in output.absolute().parents if path.exists())
         if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
             raise FileFaultError(
-                f"{output}: {nearest} is no directory that can be written; choose another --output"
+                f"{output}: {nearest} is no directory that can be written; choose another {option}"
             )
+
+
+def settings_digest(settings: Mapping[str, Any]) -> str:
+    """What a finished output keeps of its settings, in its provenance."""
+    text = json.dumps(dict(settings), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def check_finished(output: Path, settings: Mapping[str, Any]) -> None:
+    """Refuse an output that is there, unless it was collected with these settings."""
+    kept = read_dataset(output).provenance.get(FINISHED, ())
+    if kept != (settings_digest(settings),):
+        raise FileFaultError(
+            f"{output}: exists already, and is not known to be collected with these options; "
+            "choose another name, or give --overwrite to collect it again or --skip-collection to "
+            "use it as it is"
+        )
 
 
 def _read_settings(path: Path) -> dict[str, Any] | None:
