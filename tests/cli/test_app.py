@@ -52,7 +52,13 @@ def test_nobody_waits_for_torch_who_does_not_need_it(arguments: list[str], tmp_p
 
 @pytest.mark.parametrize(
     "arguments",
-    [["nonsense"], ["--format", "xml", "stats", "x"], ["stats"], ["stats", "x", "--limit", "-1"]],
+    [
+        ["nonsense"],
+        ["--format", "xml", "stats", "x"],
+        ["stats"],
+        ["stats", "x", "--limit", "-1"],
+        ["--seed", "-1", "stats", "x"],
+    ],
 )
 def test_a_command_line_that_is_none_is_exit_code_2_without_a_traceback(arguments):
     ended = torch_diode(*arguments)

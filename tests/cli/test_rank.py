@@ -118,3 +118,12 @@ def test_a_template_that_cannot_run_a_problem_is_told_of(ask):
     ended = inside(*ask({**PROBLEM, "candidates": strange}, {**PROBLEM, "candidates": [ATEN]}))
     assert ended.code == 0
     assert "1 problems with triton::bmm, cutlass::best, which cannot run them" in ended.err
+
+
+def test_on_standard_output_there_is_nothing_but_answers(ask, tmp_path):
+    ask({**PROBLEM, "candidates": [ATEN]})
+    files = ("--input", tmp_path / "problems.jsonl", "--output", "/dev/stdout")
+    ended = torch_diode("rank", *files, "--hardware", "nvidia-h200")
+    assert ended.returncode == 0
+    assert json.loads(ended.stdout)["order"] == [0]
+    assert "1 problems ranked" in ended.stderr

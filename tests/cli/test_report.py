@@ -89,3 +89,8 @@ def test_a_fault_is_one_sentence(data, tmp_path, option, value, said):
     found = refusal("report", *(str(part) for pair in given.items() for part in pair))
     assert said in found
     assert not file.exists()
+
+
+def test_what_is_read_is_not_written_over(data, tmp_path):
+    found = refusal("report", "--dataset", data, "--output", data, "--no-default-list")
+    assert "got what is read as the output" in found

@@ -218,3 +218,30 @@ def test_a_model_worse_than_aten_is_not_written_if_so_asked(timings, tmp_path):
     assert ended.code == 1
     assert "ATen alone is better in" in ended.out
     assert not (tmp_path / "m.pt").exists()
+
+
+def test_a_dataset_of_the_models_name_is_not_written_over(timings, tmp_path):
+    data = tmp_path / "m.json"
+    write_dataset(read_dataset(timings / "train.parquet"), data)
+    before = data.read_bytes()
+    given = ("train", "--dataset", data, "--model", tmp_path / "m.pt", *QUICK)
+    assert "m.json: exists and is no model's card" in told_off(*given)
+    assert data.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [data]
+
+
+def test_training_that_runs_away_is_told_and_nothing_is_written(timings, tmp_path):
+    more = ("--num-epochs", "3", "--hidden-dim", "32", "--num-layers", "1")
+    given = arguments(timings, tmp_path / "m.pt", *more, "--learning-rate", "0.9")
+    assert "lower --learning-rate" in inside(*given).err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [(("--log-dir", "{file}"), "File exists"), (("--weight-decay", "inf"), "weight-decay")],
+)
+def test_what_cannot_be_is_said_before_anything_is_trained(timings, tmp_path, given, said):
+    (tmp_path / "file").touch()
+    more = [text.format(file=tmp_path / "file") for text in given]
+    assert said in told_off(*arguments(timings, tmp_path / "m.pt", *QUICK, *more))

@@ -122,3 +122,16 @@ def test_files_in_memory_are_replaced_like_any_other():
             write_text(target, "new")
             assert reader.read() == "old"
         assert target.read_text() == "new"
+
+
+def test_standard_output_is_added_to_and_stays_what_it_was(tmp_path):
+    program = (
+        "from torch_diode.files.atomic import write_text\n"
+        "print('before')\nwrite_text('/dev/stdout', 'written\\n')\nprint('after')\n"
+        "write_text('/dev/fd/1', 'again\\n')"
+    )
+    target = tmp_path / "kept"
+    target.write_text("kept\n")
+    with target.open("a") as sink:
+        subprocess.run([sys.executable, "-c", program], stdout=sink, check=True)
+    assert target.read_text().splitlines() == ["kept", "before", "written", "after", "again"]

@@ -1,10 +1,18 @@
 from __future__ import annotations
 
 import functools
+import os
+import subprocess
+import sys
 import threading
+from collections import deque
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from torch_diode.heuristics.code_text import callable_text
 
@@ -151,3 +159,77 @@ def test_an_object_that_holds_itself_ends() -> None:
 
 def test_what_has_no_code_is_named() -> None:
     assert callable_text(len) == ["builtins.len"]
+
+
+class Told:
+    """Says the same of itself whatever it holds."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def __repr__(self) -> str:
+        return "Told()"
+
+
+@dataclass
+class Silent:
+    shown: int
+    hidden: int = field(default=0, repr=False)
+
+
+def linear(weight: float) -> torch.nn.Linear:
+    layer = torch.nn.Linear(3, 2)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.fill_(weight)
+    return layer
+
+
+def large(last: float) -> torch.Tensor:
+    values = torch.zeros(100, 100)
+    values[50, 50] = last
+    return values
+
+
+@pytest.mark.parametrize(
+    "make",
+    [Told, linear, large, lambda n: Silent(1, int(n)), lambda n: deque([large(n)]), torch.tensor],
+    ids=["own text", "module", "large tensor", "dataclass", "inside another", "one number"],
+)
+def test_what_a_text_leaves_out_counts(make: Any) -> None:
+    def closing(held: Any) -> Any:
+        return lambda problem, candidates: candidates if held else None
+
+    one, other = callable_text(closing(make(1.0))), callable_text(closing(make(2.0)))
+    assert one != other
+    assert one == callable_text(closing(make(1.0)))
+
+
+def test_it_is_read_while_a_compile_traces() -> None:
+    held = large(3.0)
+    rule = lambda problem, candidates: held  # noqa: E731
+    outside = callable_text(rule)
+    with FakeTensorMode():
+        assert callable_text(rule) == outside
+
+
+def test_plain_values_are_the_same_in_every_process() -> None:
+    program = (
+        "from dataclasses import dataclass\n"
+        "from pathlib import Path\n"
+        "from torch_diode.heuristics.code_text import callable_text\n"
+        "@dataclass\nclass Held:\n    names: frozenset\n"
+        "HELD = (Held(frozenset('abcdef')), Path('a'), {1: {'x', 'y', 'z'}}, range(3), ...)\n"
+        "def f(x): return HELD\n"
+        "print(callable_text(f))"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(texts) == 1

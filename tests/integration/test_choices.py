@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch._inductor import config
 from torch._inductor.choices import InductorChoices
 from torch._inductor.select_algorithm import AlgorithmSelectorCache, ExternKernelCaller
 from torch._inductor.virtualized import V
@@ -21,7 +22,7 @@ from torch_diode.integration import registration, releases
 from torch_diode.integration.answer import FEW, keep_alone
 from torch_diode.integration.choices import DiodeInductorChoices
 from torch_diode.integration.guard import DiodeWarning
-from torch_diode.integration.lowering import Input, lower
+from torch_diode.integration.lowering import Dynamic, Input, lower
 from torch_diode.integration.releases import marks_of
 from torch_diode.types.candidate import ATEN, TritonGEMMConfig
 from torch_diode.types.candidates import Candidates
@@ -244,12 +245,62 @@ def test_arguments_that_follow_from_the_config_are_right(k: int, even: bool) -> 
 
 
 def test_dynamic_k_is_never_taken_for_even() -> None:
-    from torch_diode.integration.lowering import Dynamic
-
     k = Dynamic("s0", K)
     with registration.using(Forced(CONFIG)):
         source = lower(torch.mm, [Input((M, k)), Input((k, N))]).source
     assert "EVEN_K : tl.constexpr = False" in source
+
+
+def batched(size: Any) -> Any:
+    return lower(torch.bmm, [Input((size, 64, 128)), Input((size, 128, 64))])
+
+
+@pytest.fixture
+def no_splitting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As before 2.12, where the batch is one dimension of the grid."""
+    monkeypatch.setattr(releases, "most_batches", lambda: 65535)
+
+
+@pytest.mark.usefixtures("no_splitting")
+@pytest.mark.parametrize(("size", "kernel"), [(65535, "triton_tem_fused_0"), (65536, "bmm")])
+def test_a_batch_no_grid_holds_is_left_to_aten(size: int, kernel: str) -> None:
+    with registration.using(Forced(CONFIG)):
+        assert batched(size).kernels == [kernel]
+
+
+@pytest.mark.usefixtures("no_splitting")
+@pytest.mark.parametrize(("hint", "chosen"), [(4096, True), (70000, False)])
+def test_a_dynamic_batch_is_guarded_to_fit_the_grid(hint: int, chosen: bool) -> None:
+    with registration.using(Forced(CONFIG)):
+        lowered = batched(Dynamic("s0", hint))
+    assert (lowered.kernels == ["triton_tem_fused_0"]) == chosen
+    guards = [str(guard.expr) for guard in lowered.graph.sizevars.shape_env.guards]
+    assert any("65535" in guard for guard in guards) == chosen
+
+
+def test_the_grid_of_this_release_splits_a_batch_or_is_known_not_to() -> None:
+    splits = not torch.__version__.startswith(("2.9.", "2.10.", "2.11."))
+    assert releases.most_batches() == (None if splits else 65535)
+
+
+@pytest.mark.parametrize(
+    ("bias", "more_for_aten"), [((1,), False), ((1, 1), False), ((N,), True), ((M, 1), True)]
+)
+def test_a_bias_that_a_template_has_written_out_first_is_counted(
+    bias: tuple[int, ...], more_for_aten: bool
+) -> None:
+    # The template is ahead by less than another kernel takes.
+    heuristic = Answering(lambda c: Ranking.by_time(np.where(c.is_template(ATEN), 11.0, 10.0), "x"))
+    with registration.using(heuristic):
+        kernels = lower(torch.addmm, [Input(bias), Input((M, K)), Input((K, N))]).kernels
+    assert (kernels == ["addmm"]) != more_for_aten
+
+
+@pytest.mark.skipif(not hasattr(config, "batch_invariant"), reason="an option since 2.13")
+def test_where_results_may_not_depend_on_the_batch_torch_decides() -> None:
+    with registration.using(Forced(CONFIG)), config.patch(batch_invariant=True):
+        assert lower(torch.mm, inputs("mm")).kernels == ["mm"]
+    assert registration.status().counters.decisions == 0
 
 
 @pytest.mark.skipif(torch.__version__ < "2.11", reason="asks the driver itself up to 2.10")

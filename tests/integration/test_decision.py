@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 import pytest
 import torch
 from torch._guards import TracingContext, tracing
+from torch._inductor import compile_fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import torch_diode
@@ -44,6 +45,22 @@ def test_another_version_has_another_fingerprint(monkeypatch: pytest.MonkeyPatch
     before = decider.fingerprint([])
     monkeypatch.setattr(torch_diode, "__version__", "99.0")
     assert decider.fingerprint([]) != before
+
+
+@pytest.mark.usefixtures("h200")
+def test_a_model_that_cannot_be_read_leaves_the_caches_to_torch() -> None:
+    decider = Decider(Settings(model="/nonexistent/model.pt"))
+    assert decider.fingerprint([torch.device("cuda", 0)]) == ""
+
+
+def test_what_is_compiled_in_another_process_is_plain_torchs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decider = Decider(Settings().changed(heuristic=Forced(CONFIG)))
+    assert decider.fingerprint([]) != ""
+    mode = compile_fx.FxCompileMode.SUBPROCESS
+    monkeypatch.setattr(compile_fx, "fx_compile_mode", mode)
+    assert decider.fingerprint([]) == ""
 
 
 def test_what_cannot_change_a_compile_has_no_fingerprint() -> None:

@@ -74,3 +74,16 @@ def test_a_pass_of_the_users_own_still_runs():
 def _fresh():
     yield
     torch._dynamo.reset()
+
+
+@pytest.mark.parametrize(
+    ("mode", "asked"), [("default", "plain"), ("max-autotune-no-cudagraphs", "max-autotune")]
+)
+def test_a_graph_is_decided_in_the_mode_the_program_compiles_it_in(mode, asked):
+    torch._dynamo.reset()
+    with capturing() as graphs:
+        torch.compile(torch.mm, mode=mode)(torch.randn(64, 512), torch.randn(512, 96))
+    decided_for(*graphs)
+    decision = registration.explain()[-1]
+    assert decision.mode == asked
+    assert (decision.kept > 1) == (asked == "max-autotune")

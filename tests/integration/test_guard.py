@@ -41,11 +41,27 @@ def test_a_fault_warns_once_per_cause_and_is_counted_each_time() -> None:
         for text in ("shape 12", "shape 34", "other"):
             assert guard.run(lambda text=text: fail(text)) is None  # type: ignore[misc]
     assert [str(w.message).rpartition("torch: ")[2] for w in caught] == [
-        "ValueError: shape 12",
-        "ValueError: other",
+        "ValueError: shape 12 in fail of test_guard.py",
+        "ValueError: other in fail of test_guard.py",
     ]
     assert {w.category for w in caught} == {DiodeWarning}
-    assert guard.counters.fallbacks == {"ValueError: shape #": 2, "ValueError: other": 1}
+    assert guard.counters.fallbacks == {
+        "ValueError: shape # in fail of test_guard.py": 2,
+        "ValueError: other in fail of test_guard.py": 1,
+    }
+
+
+def test_addresses_make_no_causes_and_there_are_only_so_many() -> None:
+    guard = Guard()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for number in range(200):
+            guard.run(lambda n=number: fail(f"no idea of <object at {hex(n)}>"))  # type: ignore[misc]
+        assert len(caught) == len(guard.counters.fallbacks) == 1
+        for number in range(200):
+            guard.run(lambda n=number: fail("x" * n))  # type: ignore[misc]
+    assert len(caught) == len(guard.counters.fallbacks) <= 101
+    assert guard.counters.fallbacks.total() == 400
 
 
 def test_a_fault_that_says_nothing_is_known_by_its_place() -> None:

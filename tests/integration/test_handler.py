@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import pickle
+import warnings
 
 import pytest
 from torch._inductor.choices import InductorChoices
@@ -105,3 +107,48 @@ def test_a_handler_with_slots_is_left_alone() -> None:
     slotted = Slotted()
     with V.set_choices_handler(slotted), pytest.warns(DiodeWarning, match="__slots__"):
         assert V.choices is slotted
+
+
+class Proxy:
+    """All of torch's methods, and none of its class: torch asks for no more."""
+
+    def __init__(self) -> None:
+        self.behind = InductorChoices()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.behind, name)
+
+
+class Unreferable:
+    """Nothing can refer to it weakly."""
+
+    __slots__ = ("behind",)
+
+    def __init__(self) -> None:
+        self.behind = InductorChoices()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.behind, name)
+
+
+@pytest.mark.parametrize("kind", [Proxy, Unreferable])
+def test_a_handler_of_another_class_stays_the_one_that_is_asked(kind: type) -> None:
+    registration.enable(Forced(CONFIG))
+    handler = kind()
+    with V.set_choices_handler(handler), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert V.choices is handler
+
+
+def test_pickled_it_is_the_handler_behind() -> None:
+    """Torch pickles it to compile in another process, which may have no torch-diode."""
+    registration.enable(Forced(CONFIG))
+    handler = Stateful()
+    handler.seen = 7
+    with V.set_choices_handler(handler):
+        composed = V.choices
+        assert isinstance(composed, DiodeInductorChoices)
+        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+            again = pickle.loads(pickle.dumps(composed, protocol))
+            assert type(again) is Stateful
+            assert again.seen == 7

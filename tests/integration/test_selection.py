@@ -129,6 +129,13 @@ def test_atens_share_of_doubt_shrinks_with_what_is_certain() -> None:
     assert list(ranking.predicted_us) == [4.0, 5.0]
 
 
+def test_what_templates_pay_more_is_added_to_theirs() -> None:
+    ranking = Ranking.by_time(np.array([5.0, 4.0]), "model")
+    counted = as_compiled(ranking, TWO, False, 0.0, 1.5)
+    assert list(counted.predicted_us) == [5.0, 5.5]
+    assert list(counted.order) == [0, 1]
+
+
 @pytest.mark.parametrize(
     "ranking",
     [

@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from torch_diode.model.card import write_card
+from torch_diode.model.card import check_card, write_card
 from torch_diode.model.scoring import judge
+from torch_diode.types.errors import FileFaultError
 
 from .test_checkpoint import METADATA
 
@@ -67,3 +68,16 @@ except MissingPartError as fault:
         "plots: got no matplotlib; expected it for plots; pip install 'torch-diode[report]'"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_card_takes_the_place_of_a_card_alone(judged, tmp_path):
+    write_card(tmp_path / "m.pt", METADATA, judged, "7 problems")
+    check_card(tmp_path / "m.pt")
+    for ending in ("json", "md"):
+        other = tmp_path / ending / f"m.{ending}"
+        other.parent.mkdir()
+        other.write_text('{"format": "torch-diode dataset"}')
+        with pytest.raises(FileFaultError, match="no model's card"):
+            write_card(other.with_suffix(".pt"), METADATA, judged, "7 problems")
+        assert "dataset" in other.read_text()
+        assert list(other.parent.iterdir()) == [other]

@@ -75,7 +75,9 @@ def settings(
     form: Annotated[
         str | None, typer.Option("--format", help="Data form: json, msgpack or parquet.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of everything random.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of everything random.", min=0, max=2**32 - 1)
+    ] = None,
     device: Annotated[str | None, typer.Option(help="torch device, such as cuda:1.")] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")

@@ -14,7 +14,7 @@ import typer
 
 from torch_diode.cli.convert import refuse_same
 from torch_diode.cli.predict import HardwareName, ModelFile
-from torch_diode.files.atomic import replacing
+from torch_diode.files.atomic import STDOUT, descriptor, replacing
 from torch_diode.files.faults import naming
 from torch_diode.files.json_form import loads
 from torch_diode.types.candidate import Candidate
@@ -74,7 +74,8 @@ def rank(
     for text in [note, *(f"{number:,} problems {why}" for why, number in reasons.items())]:
         if text:
             sys.stderr.write(f"torch-diode: {text}\n")
-    sys.stdout.write(f"{output}: {count:,} problems ranked\n")
+    told = sys.stderr if descriptor(output) == STDOUT else sys.stdout
+    told.write(f"{output}: {count:,} problems ranked\n")
 
 
 def _answers(path: Path, asked: Asked, top: int, reasons: Counter[str]) -> Iterator[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from torch_diode.cli.convert import refuse_same
 from torch_diode.cli.output import say
 from torch_diode.cli.timings import chip_of, read_timings
 from torch_diode.types import checks
@@ -47,6 +48,7 @@ def report(
     checks.one_of("report", "score", score, SCORED)
     if output.is_dir():
         raise FileFaultError(f"{output}: got a directory; expected the name of an HTML file")
+    refuse_same(output, dataset, Path(model))
     chosen = read_timings(dataset, None, hardware_name, ())
     hardware = chip_of(chosen)
     name, found = _model(model, hardware)

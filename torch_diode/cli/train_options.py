@@ -79,6 +79,8 @@ class Learning:
             checks.one_of("train", "model-type", self.model_type, MODEL_TYPES)
         if self.learning_rate is not None and not 0 < self.learning_rate < 1:
             checks.refuse("train", "learning-rate", self.learning_rate, "a number from 0 to 1")
+        if self.weight_decay is not None and not self.weight_decay < 1:
+            checks.refuse("train", "weight-decay", self.weight_decay, "a number from 0 to 1")
         if (self.test_share or 0) + (self.validation_share or 0) > _MOST_HELD:
             shares = f"{self.test_share} and {self.validation_share}"
             expected = f"at most {_MOST_HELD} together, since the rest is to train on"

@@ -34,8 +34,9 @@ from torch_diode.cli.train_options import Learning
 from torch_diode.collection.forking import apart
 from torch_diode.files.faults import naming
 from torch_diode.model import plots
-from torch_diode.model.card import write_card
+from torch_diode.model.card import check_card, write_card
 from torch_diode.model.checkpoint import check_suffix, save_model
+from torch_diode.model.evaluation import Times
 from torch_diode.model.feature_table import FeatureTable, feature_table
 from torch_diode.model.metadata import ModelMetadata
 from torch_diode.model.provenance import dataset_noise_floor, describe
@@ -67,6 +68,8 @@ _GENTLY: dict[str, Any] = {
     "evaluate_every": 1,
 }
 """What differs when a trained model is trained further: it has much to lose."""
+_LEAST_US, _MOST_US = 1e-6, 1e12
+"""No kernel takes less, or more."""
 _REHEARSED_BATCH = 12
 """Problems in a batch at least, where most are drawn ones."""
 
@@ -156,6 +159,9 @@ class Training:
     def check(self) -> Start | None:
         """Refuse what is wrong whatever the data; the model to start from, where a file is."""
         check_suffix(self.model)
+        check_card(self.model)
+        if self.learning.log_dir is not None:
+            _make_folder(self.learning.log_dir)
         named = self.learning.init_from
         start = start_from(named) if named and named != SHIPPED else None
         chosen_options(self.learning, start, self.seed, self.device)
@@ -175,8 +181,7 @@ class Training:
         begun = time.monotonic()
         more = rehearsing(parts, start, hardware, options.seed)
         options = _for_few(options, parts, self.learning, rehearsing=more is not parts)
-        with naming(self.model.parent):
-            self.model.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(self.model.parent)
         try:
             trained = self._train(more, options, start, dataset, hardware)
         except KeyboardInterrupt:
@@ -239,7 +244,9 @@ class Training:
         network = trained.network.to("cpu")
         others = baselines(part, dataset, hardware)
         noise = dataset_noise_floor(part, dataset)
-        judged = judge(part, predict_times(network, part), others.regrets, noise)
+        predicted = predict_times(network, part)
+        self._check_learnt(predicted)
+        judged = judge(part, predicted, others.regrets, noise)
         found = judged.evaluation
         print_regret(found)
         print_slices(found)
@@ -268,12 +275,21 @@ class Training:
         size = self.model.stat().st_size / 1e3
         say(f"{self.model}: {size:,.0f} kB; card in {' and '.join(f.name for f in files[:2])}")
 
+    def _check_learnt(self, predicted: Times) -> None:
+        """Refuse a network that has run away: its times are none, and its scores no numbers."""
+        if ((predicted > _LEAST_US) & (predicted < _MOST_US)).all():
+            return
+        for path in self._states():
+            path.unlink()
+        raise InvalidValueError(
+            f"{self.model}: got a network whose times are none, and not written: training ran "
+            "away; give a lower --learning-rate"
+        )
+
     def _write_curves(self, trained: Trained) -> None:
         folder = self.learning.log_dir
         if folder is None:
             return
-        with naming(folder):
-            folder.mkdir(parents=True, exist_ok=True)
         csv = folder / f"{self.model.stem}-history.csv"
         write_history(csv, trained.history)
         try:
@@ -282,6 +298,11 @@ class Training:
             say(f"{csv}: the curves as numbers; {fault}")
             return
         say(f"{csv}: the curves, and {self.model.stem}-curves.svg beside it")
+
+
+def _make_folder(path: Path) -> None:
+    with naming(path):
+        path.mkdir(parents=True, exist_ok=True)
 
 
 def judged_part(parts: Parts) -> tuple[FeatureTable, str]:

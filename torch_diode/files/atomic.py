@@ -5,15 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from torch_diode.files.faults import naming
 
-_STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
-"""What lies in these is somebody's open file, such as standard output, whatever it leads to."""
+STDOUT = 1
+_STREAMS = {"/dev/stdin": 0, "/dev/stdout": STDOUT, "/dev/stderr": 2}
+_DESCRIPTORS = (Path("/dev/fd"), Path("/proc/self/fd"))
+"""What lies in these is an open file of ours, by its number."""
+_MASK = os.umask(0)
+os.umask(_MASK)
 
 
 @contextmanager
@@ -28,7 +34,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         if _is_written_to(Path(path)):
             with tempfile.TemporaryDirectory() as folder:
                 yield Path(folder) / "written"
-                with (Path(folder) / "written").open("rb") as source, Path(path).open("wb") as sink:
+                with (Path(folder) / "written").open("rb") as source, _sink(Path(path)) as sink:
                     shutil.copyfileobj(source, sink)
             return
         target = Path(os.path.realpath(path))
@@ -47,16 +53,31 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 def _is_written_to(path: Path) -> bool:
     if path.is_dir():
         raise IsADirectoryError
-    return path.exists() and (not path.is_file() or path.parent in _STREAMS)
+    return path.exists() and (not path.is_file() or descriptor(path) is not None)
+
+
+def descriptor(path: str | os.PathLike[str]) -> int | None:
+    """The open file of this process that a path names, such as /dev/stdout; None for any other."""
+    named = Path(path)
+    if named.parent in _DESCRIPTORS and named.name.isdecimal():
+        return int(named.name)
+    return _STREAMS.get(str(named))
+
+
+def _sink(path: Path) -> BinaryIO:
+    """Opened by its name, an open file would be emptied, and written from its beginning."""
+    number = descriptor(path)
+    if number is None:
+        return path.open("wb")
+    sys.stdout.flush()
+    return os.fdopen(os.dup(number), "wb")
 
 
 def _settle(temporary: Path, target: Path) -> None:
     """Put the bytes on disk before the name: after a power cut a name must not outlive them."""
     with temporary.open("rb") as stream:
         os.fsync(stream.fileno())
-    mask = os.umask(0)
-    os.umask(mask)
-    temporary.chmod(0o666 & ~mask)
+    temporary.chmod(0o666 & ~_MASK)
     temporary.replace(target)
 
 

@@ -10,8 +10,13 @@ another might have made.
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import sys
 import uuid
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import PurePath
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -24,6 +29,8 @@ from typing import Any
 
 import numpy as np
 
+_PLAIN = (int, float, complex, bool, str, bytes, range, type(None), type(...))
+"""What says all of itself in its text; of others the text may leave something out."""
 _PROCESS = uuid.uuid4().hex
 _NAMED = (ModuleType, type, FunctionType, BuiltinFunctionType)
 """Global values of these kinds are what a name in the code stands for, and change with it."""
@@ -90,14 +97,17 @@ class _Reader:
         if isinstance(value, dict):
             pairs = (f"{self.value(k)}: {self.value(v)}" for k, v in value.items())
             return "{" + ", ".join(pairs) + "}"
-        if isinstance(value, (list, tuple)):
+        if type(value) in _PLAIN or isinstance(value, PurePath):
+            return repr(value)
+        if isinstance(value, Sequence):
             return "(" + ", ".join(map(self.value, value)) + ")"
         if isinstance(value, FunctionType):
             return "\n".join(self.function(value))
         if isinstance(value, np.ndarray):
             return f"{value.dtype}{value.shape}" + value.tobytes().hex()
-        text = repr(value)
-        return self.instance(value) if " at 0x" in text else text
+        if isinstance(value, _NAMED):
+            return _name(value)
+        return _tensor(value) or self.instance(value)
 
     def instance(self, value: Any) -> str:
         """An object by its class and state, whatever its own text says or leaves out."""
@@ -109,13 +119,33 @@ class _Reader:
         if isinstance(value, functools.partial):
             return self.value((value.func, value.args, value.keywords))
         state = _state(value)
-        if state is None:
-            return f"{_name(value)} {_PROCESS} {id(value)}"
-        return f"{_name(value)} {self.value(state)}"
+        if state is not None:
+            return f"{_name(value)} {self.value(state)}"
+        text = repr(value)
+        return _of_this_process(value) if " at 0x" in text else text
+
+
+def _tensor(value: Any) -> str:
+    """A tensor by its bytes, which its own text has few of; empty for what is none."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        return ""
+    if value.device.type != "cpu" or value.layout != torch.strided:
+        return f"{_of_this_process(value)} {value._version}"
+    # Read as it lies in memory: a compile may have turned what acts on tensors into tracing.
+    storage = value.untyped_storage()
+    laid = (value.dtype, *value.shape, value.stride(), value.storage_offset())
+    return f"{laid}{ctypes.string_at(storage.data_ptr(), storage.nbytes()).hex()}"
+
+
+def _of_this_process(value: Any) -> str:
+    return f"{_name(value)} {_PROCESS} {id(value)}"
 
 
 def _state(value: Any) -> dict[str, Any] | None:
     """What an object holds, by name; None for one that shows nothing, not written in Python."""
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name, None) for field in fields(value)}
     declared = [vars(part).get("__slots__") for part in type(value).__mro__]
     if not any(declared) and not hasattr(value, "__dict__"):
         return None

@@ -66,6 +66,12 @@ class Decider:
 
         One that could not be loaded is not tried again: the same fault is raised each time.
         """
+        found = self._found_for(hardware)
+        if isinstance(found, DiodeError):
+            raise found
+        return found
+
+    def _found_for(self, hardware: Hardware) -> Heuristic | DiodeError | None:
         named = self.settings.heuristic
         with self._lock:
             if hardware.name not in self._heuristics:
@@ -74,10 +80,7 @@ class Decider:
                     if named is None
                     else defaults.held_to(named, hardware, self.settings)
                 )
-            found = self._heuristics[hardware.name]
-        if isinstance(found, DiodeError):
-            raise found
-        return found
+            return self._heuristics[hardware.name]
 
     def _load(self, hardware: Hardware) -> Heuristic | DiodeError | None:
         # On a thread of its own: on one that compiles, torch reads a file's tensors as fake ones,
@@ -110,7 +113,7 @@ class Decider:
         share its caches.
         """
         settings = self.settings
-        if settings.mode == "observe":
+        if settings.mode == "observe" or releases.compiles_elsewhere():
             return ""
         if settings.heuristic is not None:
             parts = [settings.heuristic.fingerprint()]
@@ -125,8 +128,9 @@ class Decider:
     def _default_fingerprints(self, devices: Iterable[Any]) -> list[str]:
         parts = []
         for hardware in dict.fromkeys(machine.hardware_of(device) for device in devices):
-            heuristic = self.heuristic_for(hardware)
-            if heuristic is not None:
+            heuristic = self._found_for(hardware)
+            # One that could not be loaded decides nothing: the compile is plain torch's.
+            if isinstance(heuristic, Heuristic):
                 parts += [hardware.name, heuristic.fingerprint()]
         return parts
 
@@ -138,7 +142,7 @@ class Decider:
         hardware = machine.hardware_of(question.device)
         problem, offered, candidates = self._pose(question, hardware)
         ranking = self._rank(problem, candidates, hardware)
-        ranking, follows = self._as_compiled(ranking, question, candidates, hardware)
+        ranking, follows = self._as_compiled(ranking, question, problem, candidates, hardware)
         observing = self.settings.mode == "observe"
         answer = Answer(question, offered, candidates, observing=observing)
         if self.settings.mode == "auto" and question.max_autotune:
@@ -172,6 +176,8 @@ class Decider:
         other = releases.other_hook(question.handler)
         if other and not self.settings.named:
             raise Abstained(f"{other} answers for matmuls, and no heuristic was named")
+        if releases.batch_invariant():
+            raise Abstained("config.batch_invariant asks for one kernel whatever the batch")
         if not question.max_autotune:
             asked = ATEN in question.names
         elif self.settings.mode == "auto":
@@ -205,22 +211,28 @@ class Decider:
         return ranking
 
     def _as_compiled(
-        self, ranking: Ranking, question: Question, candidates: Candidates, hardware: Hardware
+        self,
+        ranking: Ranking,
+        question: Question,
+        problem: MMShape,
+        candidates: Candidates,
+        hardware: Hardware,
     ) -> tuple[Ranking, str]:
         """The ranking of what would be compiled in this graph; in words, what follows the matmul
         that a template takes along and ATen does not."""
+        from torch_diode.integration.epilogue import epilogue_of, spread_bias_us
+
         extra, words = 0.0, ""
+        spread = spread_bias_us(problem, hardware) if question.spreads_bias else 0.0
         if self.settings.epilogues:
             from torch._inductor.virtualized import V
-
-            from torch_diode.integration.epilogue import epilogue_of
 
             # A graph nobody has seen before must not cost the decision: without it, it stands.
             found = self.guard.run(lambda: epilogue_of(V.graph))
             if found is not None:
                 extra = found.extra_us(hardware)
-                words = f"{', '.join(found.ops)} (ATen + {extra:.1f} us)"
-        counted = selection.as_compiled(ranking, candidates, question.fixed_sizes, extra)
+                words = f"{', '.join(dict.fromkeys(found.ops))} (ATen + {extra:.1f} us)"
+        counted = selection.as_compiled(ranking, candidates, question.fixed_sizes, extra, spread)
         return counted, words if extra and counted is not ranking else ""
 
     def _keep(

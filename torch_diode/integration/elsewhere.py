@@ -7,7 +7,7 @@ is kept, and afterwards lowered for the other chip, where nothing has to run.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,15 @@ from torch_diode.integration import releases
 from torch_diode.integration.lowering import Input, Lowered, lower, pretend
 from torch_diode.types.hardware import Hardware
 
+_CONFIG = (
+    "max_autotune",
+    "max_autotune_gemm",
+    "max_autotune_gemm_backends",
+    "max_autotune_gemm_search_space",
+    "epilogue_fusion",
+    "triton.enable_persistent_tma_matmul",
+)
+
 
 @dataclass(frozen=True)
 class CapturedGraph:
@@ -27,6 +36,8 @@ class CapturedGraph:
     module: GraphModule
     inputs: tuple[Input | int, ...]
     """In order; a size that is passed in on its own is a number."""
+    config: Mapping[str, Any]
+    """Of Inductor's settings, those a decision depends on."""
 
 
 @contextlib.contextmanager
@@ -54,14 +65,21 @@ def lower_on(captured: CapturedGraph, hardware: Hardware) -> Lowered:
         arguments = [sizes[i] if i in sizes else next(rest) for i in range(len(captured.inputs))]
         return captured.module(*arguments)
 
-    with pretend(hardware):
-        return lower(run, tensors)
+    # Where the program asked for a benchmark there is no chip to make it: one choice needs none.
+    undo = releases.add_preprocessing(lambda choices: choices[:1])
+    try:
+        with pretend(hardware):
+            return lower(run, tensors, captured.config)
+    finally:
+        undo()
 
 
 def _captured(graph: Graph) -> CapturedGraph:
     owner = graph.owning_module
     module = GraphModule(owner if owner is not None else torch.nn.Module(), _moved(graph))
-    return CapturedGraph(module, tuple(map(_input, graph.find_nodes(op="placeholder"))))
+    inputs = tuple(map(_input, graph.find_nodes(op="placeholder")))
+    config = inductor_config.get_config_copy()
+    return CapturedGraph(module, inputs, {name: config[name] for name in _CONFIG})
 
 
 def _moved(graph: Graph) -> Graph:

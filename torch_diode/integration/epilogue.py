@@ -37,6 +37,7 @@ from torch.fx import Node
 
 from torch_diode.integration import releases
 from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import DTYPE_BYTES, MMShape
 
 LAUNCH_US = 1.2
 IN_L2, IN_MEMORY = 0.7, 1.0
@@ -73,7 +74,7 @@ class Epilogue:
     """Pointwise work that a template would take along."""
 
     ops: tuple[str, ...]
-    """Their names, in the order they are met."""
+    """The name of each, in the order they are met."""
     elements: int
     product_bytes: int
 
@@ -101,6 +102,15 @@ class Epilogue:
         return elements / (LANES * hardware.units * hardware.clock_mhz)
 
 
+def spread_bias_us(problem: MMShape, hardware: Hardware) -> float:
+    """What a template pays for a bias of one element: a kernel that writes it out first."""
+    if not hardware.memory_gbps:
+        return LAUNCH_US
+    written = problem.M * problem.N * DTYPE_BYTES[problem.out_dtype]
+    share = IN_L2 if written <= hardware.l2_bytes else IN_MEMORY
+    return LAUNCH_US + share * written / (hardware.memory_gbps * 1e3)
+
+
 def epilogue_of(graph: Any) -> Epilogue | None:
     """What follows the matmul this graph is lowering now; None where nothing certain does."""
     node = graph.current_node
@@ -114,7 +124,7 @@ def epilogue_of(graph: Any) -> Epilogue | None:
     members = _pointwise_after(node, count)
     if not members or _is_anothers(node, members, graph):
         return None
-    ops = tuple(dict.fromkeys(_name(member).rpartition(".")[2] for member in members))
+    ops = tuple(_name(member).rpartition(".")[2] for member in members)
     return Epilogue(ops, count, count * node.meta["val"].dtype.itemsize)
 
 

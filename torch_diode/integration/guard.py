@@ -16,6 +16,8 @@ from typing import TypeVar
 from torch_diode.types.errors import DiodeError
 
 Answer = TypeVar("Answer")
+_MOST_CAUSES = 100
+_OTHERS = "other causes"
 
 
 class DiodeWarning(UserWarning):
@@ -32,7 +34,7 @@ class NotAsked(DiodeError):  # noqa: N818
 
 @dataclass
 class Counters:
-    """How often what happened, since torch-diode was enabled or last reset."""
+    """How often what happened, since torch-diode was imported."""
 
     decisions: int = 0
     abstentions: Counter[str] = field(default_factory=Counter)
@@ -78,7 +80,10 @@ class Guard:
         """Count a fault, and warn the first time its cause is seen."""
         cause = cause_of(fault)
         with self._lock:
-            self.counters.fallbacks[cause] += 1
+            known = self.counters.fallbacks
+            if cause not in known and len(known) >= _MOST_CAUSES:
+                cause = _OTHERS
+            known[cause] += 1
             first = cause not in self._warned
             self._warned.add(cause)
         if first:
@@ -90,17 +95,18 @@ class Guard:
 
 def cause_of(fault: Exception) -> str:
     """A fault's cause in one line, the same for problems that differ in their numbers only."""
-    return re.sub(r"\b\d+(\.\d+)?(x\d+)*\b", "#", _sentence(fault))[:200]
+    return re.sub(r"\b(0x[0-9a-f]+|\d+(\.\d+)?(x\d+)*)\b", "#", _sentence(fault))[:200]
 
 
 def _sentence(fault: Exception) -> str:
-    """The fault's type and first line; where it says nothing, the place it comes from."""
+    """The fault's type and first line, and where it is none of ours the place it comes from."""
     try:
         lines = str(fault).strip().splitlines()
     except Exception:  # noqa: BLE001 - a fault that cannot even say what it is
         lines = []
-    if lines:
-        return f"{type(fault).__name__}: {lines[0]}"
+    text = f"{type(fault).__name__}: {lines[0]:.160}" if lines else type(fault).__name__
+    if lines and isinstance(fault, DiodeError):
+        return text
     frames = traceback.extract_tb(fault.__traceback__)
     place = f" in {frames[-1].name} of {Path(frames[-1].filename).name}" if frames else ""
-    return f"{type(fault).__name__}{place}"
+    return f"{text}{place}"

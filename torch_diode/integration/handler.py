@@ -9,6 +9,7 @@ with the same way, and undoing it is removing one attribute.
 
 from __future__ import annotations
 
+import copyreg
 import threading
 import weakref
 from types import ModuleType
@@ -16,7 +17,7 @@ from typing import Any
 
 from torch_diode.integration import releases
 from torch_diode.integration.base import FAILED, ON, ChoicesIntegration
-from torch_diode.integration.guard import Guard
+from torch_diode.integration.guard import Abstained, Guard
 from torch_diode.integration.importing import arrivals
 from torch_diode.types.errors import InvalidValueError
 
@@ -36,15 +37,17 @@ class HandlerSlot:
 
     def add(self, integration: ChoicesIntegration) -> None:
         """Have an integration answer its hooks from now on, or as soon as torch has them."""
-        self._integrations.append(integration)
-        self._composed.clear()
+        with self._lock:
+            self._integrations.append(integration)
+            self._composed.clear()
         if len(self._integrations) == 1:
             arrivals.when_imported(MODULE, self._arrived)
 
     def remove(self, integration: ChoicesIntegration) -> None:
         """Take an integration out; with the last, the slot is as torch made it."""
-        self._integrations.remove(integration)
-        self._composed.clear()
+        with self._lock:
+            self._integrations.remove(integration)
+            self._composed.clear()
         if not self._integrations:
             arrivals.forget(self._arrived)
             if self._slot is not None:
@@ -77,14 +80,22 @@ class HandlerSlot:
         known = self._composed.get(key)
         if known is not None and known[0]() is found:
             return found if known[1] is None else known[1]
+        try:
+            gone = weakref.ref(found, lambda _: self._composed.pop(key, None))
+        except TypeError:  # none of torch's class, which allows it
+            return found
         with self._lock:
             handler = self._guard.run(lambda: self._compose(found))
-            gone = weakref.ref(found, lambda _: self._composed.pop(key, None))
             # Nothing but None for a handler left as it is: what is kept must not keep it alive.
             self._composed[key] = (gone, handler)
         return found if handler is None else handler
 
     def _compose(self, found: Any) -> Any | None:
+        from torch._inductor.choices import InductorChoices
+
+        if not isinstance(found, InductorChoices):
+            # Torch takes anything with the right methods; of another class, ours would hide them.
+            raise Abstained(f"choices handler {type(found).__name__} is no InductorChoices")
         mixins = []
         for integration in self._integrations:
             if self._answers(integration):
@@ -110,6 +121,17 @@ def compose(handler: Any, mixins: list[type]) -> Any:
             f"choices handler: got a {own.__name__} with __slots__; expected one whose state is in "
             "its __dict__, to be shared; torch's own is used there"
         )
-    composed: Any = object.__new__(type(f"Diode{own.__name__}", (*mixins, own), {}))
+    methods = {"__reduce_ex__": lambda self, protocol: _reduced(self, own, protocol)}
+    composed: Any = object.__new__(type(f"Diode{own.__name__}", (*mixins, own), methods))
     composed.__dict__ = handler.__dict__
     return composed
+
+
+def _reduced(composed: Any, own: type, protocol: Any) -> Any:
+    """What pickling takes the handler for, which is the one behind: torch hands it to processes
+    that compile for this one, and those know nothing of what is put before it here."""
+    plain: Any = object.__new__(own)
+    plain.__dict__ = composed.__dict__
+    made = plain.__reduce_ex__(protocol)
+    # The usual way insists on the class of what it is asked to pickle.
+    return (object.__new__, *made[1:]) if made[0] is copyreg.__newobj__ else made  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ class MatmulIntegration(ChoicesIntegration):
         self.record = record if record is not None else Record()
         self._settings = settings if settings is not None else Settings()
         self._decider: Decider | None = None
+        self._lock = threading.Lock()
         self._undo_preprocessing: Callable[[], None] | None = None
 
     @property
@@ -51,17 +53,19 @@ class MatmulIntegration(ChoicesIntegration):
     @property
     def decider(self) -> Decider:
         """What answers; made when first asked for."""
-        if self._decider is None:
-            from torch_diode.integration.decision import Decider
+        with self._lock:
+            if self._decider is None:
+                from torch_diode.integration.decision import Decider
 
-            self._decider = Decider(self._settings, self.guard, self.record)
-        return self._decider
+                self._decider = Decider(self._settings, self.guard, self.record)
+            return self._decider
 
     def change(self, settings: Settings) -> None:
         """Other settings from now on, on every thread."""
-        self._settings = settings
-        if self._decider is not None:
-            self._decider.change(settings)
+        with self._lock:
+            self._settings = settings
+            if self._decider is not None:
+                self._decider.change(settings)
 
     @contextlib.contextmanager
     def changed(self, settings: Settings) -> Iterator[None]:

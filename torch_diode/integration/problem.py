@@ -7,6 +7,7 @@ from typing import Any
 
 from torch_diode.integration import releases
 from torch_diode.integration.guard import Abstained
+from torch_diode.types.checks import MAX_SIZE
 from torch_diode.types.problem import BATCHED, DTYPES, OPS, MMShape
 
 WITH_BIAS = frozenset({"addmm", "baddbmm"})
@@ -30,6 +31,8 @@ def problem_of(op: str, inputs: Any) -> MMShape:
         raise InexpressibleError(f"{op} of {len(size1)}-D by {len(size2)}-D operands")
     if 0 in size1 + size2:
         raise InexpressibleError(f"{op} with an empty operand")
+    if max(size1 + size2) > MAX_SIZE:
+        raise InexpressibleError(f"{op} with a size beyond {MAX_SIZE}")
     dtype = _dtype(mat1.get_dtype())
     if mat2.get_dtype() != mat1.get_dtype():
         raise InexpressibleError(f"{op} of {dtype} by {_dtype(mat2.get_dtype())}")

@@ -22,6 +22,7 @@ from torch._inductor.kernel.bmm import bmm_template
 from torch._inductor.kernel.mm import mm_template
 from torch._inductor.select_algorithm import realize_inputs
 from torch._inductor.virtualized import V
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.utils._sympy.functions import Mod
 
 from torch_diode.integration import bases, releases
@@ -75,6 +76,14 @@ class Question:
         sizes = [size for node in self.inputs.mat1mat2() for size in node.get_size()]
         return all(isinstance(size, (int, sympy.Integer)) for size in sizes)
 
+    @property
+    def spreads_bias(self) -> bool:
+        """Whether a template's bias is written out to the product's size before it starts: Inductor
+        does so with an addmm's of one element, such as the last layer's of a regression."""
+        if self.op != "addmm":
+            return False
+        return all(size == 1 for size in self.inputs.nodes()[0].get_size())
+
     @cached_property
     def names(self) -> dict[str, Any]:
         """The templates of this very call by the names candidates have; ATen's under one."""
@@ -110,6 +119,7 @@ class Question:
             self.device,
             self.max_autotune,
             inductor_config.max_autotune_gemm_backends,
+            self._batch_fits,
         )
         found = known.get(key)
         if found is None:
@@ -122,7 +132,29 @@ class Question:
             found[ATEN] = None
         if not any(template.uid.endswith("_dtype") for template in self.templates):
             found |= self._triton_templates(tma)
-        return found | {name: self.names[name] for name in self.names if name != ATEN}
+        found |= {name: self.names[name] for name in self.names if name != ATEN}
+        if not self._batch_fits:
+            found.pop(bmm_template.uid, None)
+        return found
+
+    @cached_property
+    def _batch_fits(self) -> bool:
+        """Whether a batched template can be launched for as many products as Inductor expects."""
+        most, batch = releases.most_batches(), self.inputs.mat1mat2()[0].get_size()[0]
+        if self.op not in BATCHED or most is None:
+            return True
+        if V.graph.sizevars.statically_known_leq(batch, most):
+            return True
+        return not free_unbacked_symbols(batch) and releases.hints([batch])[0] <= most
+
+    @cached_property
+    def _batch_stays(self) -> bool:
+        """The same for as many as there may ever be; where that is not certain, a guard sees to
+        it, and for more the graph is compiled again."""
+        most, batch = releases.most_batches(), self.inputs.mat1mat2()[0].get_size()[0]
+        if self.op not in BATCHED or most is None:
+            return True
+        return bool(V.graph.sizevars.guard_or_false(sympy.Le(batch, most)))
 
     def _triton_templates(self, tma: bool) -> dict[str, Any]:
         layout = self._fixed_layout
@@ -156,6 +188,8 @@ class Question:
 
     def choice_of(self, candidate: Candidate, template: Any) -> Any:
         """The candidate as the object the hook returns; None where Inductor cannot make it."""
+        if not self._batch_stays:
+            return None
         base = self._bases.get(candidate.template)
         if base is None:
             base = bases.shared.of(

@@ -216,7 +216,9 @@ def using(
     """Decide with this heuristic inside the `with`; afterwards all is as it was before.
 
     The scope is one of time, for the whole process: backward graphs are compiled on threads of
-    autograd's own, and those are meant too.
+    autograd's own, and those are meant too. A backward that is called after the scope is decided
+    without the heuristic, yet torch caches it with its forward: call it inside. `disable()` inside
+    holds until the scope ends.
     """
     now = _registration.matmul.settings if _registration.active else switches.from_environment()
     settings = now.changed(

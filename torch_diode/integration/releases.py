@@ -283,6 +283,31 @@ def hints(values: Sequence[Any]) -> tuple[int, ...]:
     return tuple(int(value) for value in found)
 
 
+@functools.cache
+def most_batches() -> int | None:
+    """How many products the batched template can be launched for; None from 2.12 on, where its
+    grid splits what is more. Before, the batch is the grid's second dimension."""
+    from torch._inductor.kernel.bmm import bmm_template
+
+    most = 65535
+    blocks = {"BLOCK_M": 16, "BLOCK_N": 16}
+    return most if bmm_template.grid(most + 1, 16, 16, blocks)[1] > most else None
+
+
+def compiles_elsewhere() -> bool:
+    """Whether graphs are handed to another process to be compiled, which has no torch-diode."""
+    compile_fx = sys.modules.get("torch._inductor.compile_fx")
+    mode = getattr(compile_fx, "fx_compile_mode", None)
+    return getattr(mode, "name", "") == "SUBPROCESS"
+
+
+def batch_invariant() -> bool:
+    """Whether a product's rows may not depend on how many there are (an option since 2.13)."""
+    import torch._inductor.config as inductor_config
+
+    return bool(getattr(inductor_config, "batch_invariant", False))
+
+
 def torch_release() -> str:
     """The release of torch, such as 2.13.0."""
     import torch

@@ -29,24 +29,31 @@ _LOOKED_AT = 32
 
 
 def as_compiled(
-    ranking: Ranking, candidates: Candidates, fixed_sizes: bool, extra_us: float
+    ranking: Ranking,
+    candidates: Candidates,
+    fixed_sizes: bool,
+    extra_us: float,
+    template_us: float = 0.0,
 ) -> Ranking:
     """The ranking of the kernels a compile would make: templates with their sizes compiled in where
-    those are fixed and the times are not of such kernels already, and so much added to ATen's time.
+    those are fixed and the times are not of such kernels already, and so much added to ATen's time,
+    and to that of templates.
 
     One that names no times, or orders by something else than its times, is left as it is.
     """
     order, times = ranking.order, ranking.predicted_us
     fixed = fixed_sizes and ranking.open_sizes
-    if not fixed and extra_us <= 0:
+    if not fixed and extra_us <= 0 and template_us <= 0:
         return ranking
     named = times[order]
     if np.isnan(named[0]) or not (named[1:] >= named[:-1]).all():
         return ranking
     counted, sigma = times.copy(), ranking.sigma
+    is_triton = np.array([name.startswith("triton::") for name in candidates.templates])
+    templates = is_triton[candidates.template]
     if fixed:
-        templates = np.array([name.startswith("triton::") for name in candidates.templates])
-        counted -= np.where(templates[candidates.template], fixed_sizes_gain(times), 0.0)
+        counted -= np.where(templates, fixed_sizes_gain(times), 0.0)
+    counted[templates] += template_us
     aten = candidates.is_template(ATEN)
     if extra_us > 0:
         counted[aten] += extra_us

@@ -10,16 +10,35 @@ from pathlib import Path
 from typing import Any
 
 from torch_diode.files.atomic import write_text
+from torch_diode.files.faults import naming
 from torch_diode.files.json_form import write_json
 from torch_diode.model import plots
 from torch_diode.model.evaluation import KS, Score
-from torch_diode.model.metadata import ModelMetadata
+from torch_diode.model.metadata import FORMAT, ModelMetadata
 from torch_diode.model.provenance import card
 from torch_diode.model.scoring import Evaluation, Judged
-from torch_diode.types.errors import MissingPartError
+from torch_diode.types.errors import FileFaultError, MissingPartError
 
 _DEPTH = 5
 """Levels of the JSON card that are spread over lines: a score stands on one."""
+_TITLE = "# Model `"
+_HEAD = 4096
+"""Bytes of a card within which it says what it is."""
+
+
+def check_card(model: Path) -> None:
+    """Refuse a model whose card would take the place of something else, such as its own data."""
+    for ending, mark in ((".json", FORMAT), (".md", _TITLE)):
+        path = model.with_suffix(ending)
+        if not path.exists():
+            continue
+        with naming(path), path.open("rb") as stream:
+            head = stream.read(_HEAD)
+        if mark.encode() not in head:
+            raise FileFaultError(
+                f"{path}: exists and is no model's card, which would take its place; give the "
+                "model another name"
+            )
 
 
 def write_card(
@@ -27,6 +46,7 @@ def write_card(
 ) -> list[Path]:
     """Everything beside a model file; the files written. Without matplotlib there are no plots,
     and the card says so."""
+    check_card(model)
     found = judged.evaluation
     path = model.with_suffix(".json")
     data = {**card(metadata, found, found.noise), "judged_on": judged_on, "notes": list(notes)}
@@ -64,7 +84,7 @@ def markdown(
 ) -> str:
     """The card as a person reads it."""
     parts = [
-        f"# Model `{name}` for {metadata.hardware}",
+        f"{_TITLE}{name}` for {metadata.hardware}",
         f"A `{metadata.kind}` network ({_shape(metadata)}) that predicts the time of each way to "
         f"run a matrix multiplication on {metadata.hardware} ({metadata.arch}). "
         f"Judged on {judged_on}.",

@@ -111,7 +111,8 @@ def predict_times(
 ) -> Floats:
     """Microseconds for each row of the table."""
     ratio = predict_log_ratio(network, table, problems_at_once=problems_at_once)
-    return np.asarray(np.exp(ratio) * table.roofline[table.group])
+    with np.errstate(over="ignore"):  # of a network that ran away
+        return np.asarray(np.exp(ratio) * table.roofline[table.group])
 
 
 def regret_scores(table: FeatureTable, predicted: Times) -> list[Score]:
