@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Timing kernels on a fleet of machines with one kind of GPU.
 #
-#     pip install 'torch-diode[cluster]'           on every machine
+#     pip install '.[cluster]'                     on every machine, in a checkout
 #     fleet_collection.sh head                     on one of them
 #     fleet_collection.sh node HEAD_HOST           on each of the others
 #     fleet_collection.sh collect HEAD_HOST:6379   anywhere; run it again to go on after a kill
