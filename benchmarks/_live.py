@@ -24,7 +24,7 @@ from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration.guard import DiodeWarning, Guard
 from torch_diode.model.checkpoint import load_weights
-from torch_diode.model.registry import ModelRegistry
+from torch_diode.model.shipped import SHIPPED, shipped_model
 from torch_diode.types.errors import MissingPartError
 from torch_diode.types.hardware import Hardware
 
@@ -86,7 +86,7 @@ def begun(
 
 def model_digest(hardware: str) -> str:
     """The first digits of the SHA-256 of the weights of the model that `shipped` reads."""
-    pointer = ModelRegistry().find("matmul", known(hardware))
+    pointer = shipped_model(known(hardware))
     if pointer is None:
         return "none"
     weights = load_weights(pointer.path)[1]
@@ -111,11 +111,11 @@ def gpu_name() -> str:
 
 
 def shipped(hardware: Hardware) -> Heuristic:
-    """The chip's trained model, whatever `TORCH_DIODE_MODEL` says."""
+    """The chip's model that comes along, whatever `TORCH_DIODE_MODEL` says."""
     from torch_diode.integration import defaults
     from torch_diode.integration.settings import Settings
 
-    found = defaults.default_heuristic(hardware, Settings(model=defaults.SHIPPED))
+    found = defaults.default_heuristic(hardware, Settings(model=SHIPPED))
     if found is None:
         raise MissingPartError(f"{hardware.name}: {defaults.NO_MODEL}; train one first")
     return found

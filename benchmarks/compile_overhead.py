@@ -39,6 +39,7 @@ from torch_diode.integration.decision import Decider
 from torch_diode.integration.lowering import Input, lower, pretend
 from torch_diode.integration.question import Question
 from torch_diode.integration.settings import Settings
+from torch_diode.model.shipped import SHIPPED
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.candidates import Candidates
 from torch_diode.types.hardware import Hardware
@@ -292,7 +293,7 @@ def measure(hardware: Hardware, repeats: int, decisions_only: bool) -> dict[str,
         VendorFirst,
         AnalyticalHeuristic,
         lambda: table_for(hardware, rounds + 1),
-        lambda: defaults.default_heuristic(hardware, Settings(model=defaults.SHIPPED)),
+        lambda: defaults.default_heuristic(hardware, Settings(model=SHIPPED)),
     )
     with pretend(hardware):
         latency = {

@@ -24,7 +24,7 @@ from _live import made_with, results_file, save
 
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.hardware import known
-from torch_diode.model.registry import ModelRegistry
+from torch_diode.model.shipped import shipped_model
 from torch_diode.types.dataset import Dataset
 
 ROOT = Path(__file__).parents[1]
@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="results/specialisation.json, if it is all")
     options = parser.parse_args()
-    shipped = ModelRegistry().find("matmul", known(CHIP))
+    shipped = shipped_model(known(CHIP))
     if shipped is None:
         sys.exit(f"there is no model of {CHIP} here; train one first")
     dataset = read_dataset(DATA)

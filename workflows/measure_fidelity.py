@@ -48,6 +48,7 @@ from torch_diode.hardware import known
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.model.fidelity import agreements, as_table, by_size, size_class
+from torch_diode.model.shipped import SHIPPED
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError, EmptySelectionError
 from torch_diode.types.hardware import Hardware
@@ -125,7 +126,7 @@ def best_heuristic(hardware: Hardware) -> Heuristic:
     from torch_diode.integration import defaults
     from torch_diode.integration.settings import Settings
 
-    found = defaults.default_heuristic(hardware, Settings(model=defaults.SHIPPED))
+    found = defaults.default_heuristic(hardware, Settings(model=SHIPPED))
     if found is None:
         print(f"analytical heuristic, since {hardware.name}: {defaults.NO_MODEL}")
     return found or AnalyticalHeuristic()

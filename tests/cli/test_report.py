@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests import samples
-from tests.cli.program import refusal, torch_diode
+from tests.cli.conftest import QUICK
+from tests.cli.program import inside, refusal, torch_diode
 from torch_diode.files.datasets import read_dataset, write_dataset
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +58,24 @@ def test_without_an_output_the_page_lies_here(data, tmp_path):
     ended = torch_diode("report", "--dataset", data, "--no-default-list", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert shown(tmp_path / "report.html")["about"]["problems"] > 10
+
+
+def test_it_scores_the_problems_that_validate_model_does(tmp_path):
+    """Of a model trained on one operation of a file with two."""
+    whole = read_dataset(DATA)
+    both = whole.take(whole.problems.ids % 150 == 0).filter(op=["mm", "bmm"])
+    assert both.texts("op") == ["bmm", "mm"]
+    file, model = tmp_path / "both.parquet", tmp_path / "m.pt"
+    write_dataset(both, file)
+    train = ("train", "--dataset", file, "--op-name", "mm", "--model", model, *QUICK)
+    assert inside("--seed", "3", *train).code == 0
+    given = ("--dataset", file, "--model", model)
+    told = json.loads(inside("validate-model", *given, "--json").out)["judged_on"]
+    page = tmp_path / "report.html"
+    assert inside("report", *given, "--output", page, "--no-default-list").code == 0
+    scored = told.split()[0]
+    assert shown(page)["about"]["scored"] == int(scored)
+    assert shown(page)["about"]["scored_how"].startswith(f"Scores are of {scored} of ")
 
 
 def broken_model(folder):

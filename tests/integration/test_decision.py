@@ -18,6 +18,7 @@ from torch_diode.hardware import known
 from torch_diode.integration import defaults, machine
 from torch_diode.integration.decision import Decider
 from torch_diode.integration.settings import Settings
+from torch_diode.model.shipped import SHIPPED
 from torch_diode.types.errors import FileFaultError
 
 H200 = known("nvidia-h200")
@@ -117,9 +118,9 @@ def test_a_default_that_cannot_be_loaded_raises_the_same_each_time(
 def test_a_model_is_read_as_it_is_whatever_the_compiling_thread_has_set(
     on_this_thread: Callable[[], AbstractContextManager[object]],
 ) -> None:
-    plain = Decider(Settings(model=defaults.SHIPPED)).heuristic_for(H200)
+    plain = Decider(Settings(model=SHIPPED)).heuristic_for(H200)
     with on_this_thread():
-        found = Decider(Settings(model=defaults.SHIPPED)).heuristic_for(H200)
+        found = Decider(Settings(model=SHIPPED)).heuristic_for(H200)
     assert found is not None
     assert plain is not None
     assert found.fingerprint() == plain.fingerprint()

@@ -18,7 +18,9 @@ from torch_diode.integration.defaults import default_heuristic
 from torch_diode.integration.guard import DiodeWarning
 from torch_diode.integration.lowering import lower
 from torch_diode.integration.settings import Settings
+from torch_diode.model.checkpoint import load_weights, save_model
 from torch_diode.model.registry import load_registered
+from torch_diode.model.shipped import shipped_model
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -115,6 +117,27 @@ def test_unasked_it_decides_for_close_relatives_only(name: str, decides: bool) -
 def test_asked_for_it_decides_for_the_architecture() -> None:
     assert default_heuristic(known("nvidia-h20"), Settings(model="shipped")) is not None
     assert default_heuristic(known("nvidia-a100"), Settings(model="shipped")) is None
+
+
+def test_asked_for_it_is_the_packages_own_and_unasked_the_users_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pointer = shipped_model(known("nvidia-h200"))
+    assert pointer is not None
+    mine = tmp_path / "matmul/nvidia-h200/mine.pt"
+    mine.parent.mkdir(parents=True)
+    metadata, weights = load_weights(pointer.path)
+    changed = {name: torch.tensor(array) for name, array in weights.items()}
+    changed["aten.shift"] += 1
+    save_model(mine, changed, metadata)
+    before = default_heuristic(known("nvidia-h200"), Settings())
+    monkeypatch.setenv("TORCH_DIODE_MODEL_PATH", str(tmp_path))
+    unasked = default_heuristic(known("nvidia-h200"), Settings())
+    asked = default_heuristic(known("nvidia-h200"), Settings(model="shipped"))
+    assert before is not None
+    assert unasked is not None
+    assert asked is not None
+    assert asked.fingerprint() == before.fingerprint() != unasked.fingerprint()
 
 
 def stale_table(strict: bool = False) -> LookupTable:

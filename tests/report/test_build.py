@@ -27,7 +27,7 @@ def some(dataset):
 def test_other_data_than_the_training_set_is_scored_whole(some, model, hardware):
     data = report_data(some, model, hardware, NAMES)
     assert data["about"]["scored"] == data["about"]["problems"] == 60
-    assert data["about"]["scored_how"].startswith("Scores are of all problems.")
+    assert data["about"]["scored_how"].startswith("Scores are of all 60 problems of the data.")
     assert all(data["lookup"]["scored"])
 
 
@@ -37,7 +37,9 @@ def test_a_model_is_not_judged_by_what_it_was_trained_on(some, model, hardware, 
     data = report_data(some, trained, hardware, NAMES)
     kept = held_out(timings.arrays, options["test_share"], options["seed"])[:60].sum()
     assert 0 < data["about"]["scored"] == kept < 60
-    assert "kept from training (the model was trained on the rest" in data["about"]["scored_how"]
+    assert (
+        data["about"]["scored_how"] == f"Scores are of {kept} of 60 problems, held out of training."
+    )
     assert sum(data["lookup"]["scored"]) == kept
     assert len(data["lookup"]["kind"]) == 60
 
@@ -48,8 +50,9 @@ def test_one_that_does_not_say_what_was_kept_is_flattered_and_the_page_says_so(
     silent = with_metadata(model, dataset_digest=some.digest, options={})
     data = report_data(some, silent, hardware, NAMES)
     assert data["about"]["scored"] == 60
-    assert data["about"]["scored_how"] == "The model was trained on this data: scores flatter it."
-    with pytest.raises(EmptySelectionError, match="got no problem that the model says was kept"):
+    told = "all 60 problems of the data, most of which it was trained on: they flatter it."
+    assert data["about"]["scored_how"] == f"Scores are of {told}"
+    with pytest.raises(EmptySelectionError, match="none of them held out of training as far as"):
         report_data(some, silent, hardware, NAMES, score="held-out")
 
 
@@ -58,7 +61,7 @@ def test_with_few_problems_none_was_held_out_but_some_were_stopped_by(dataset, m
     trained = with_metadata(model, dataset_digest=few.digest)
     about = report_data(few, trained, hardware, NAMES)["about"]
     assert 0 < about["scored"] < 5
-    assert about["scored_how"].startswith("Scores are of the few problems that training was")
+    assert "training stopped by, too few to hold out others" in about["scored_how"]
 
 
 def test_held_out_and_all_can_be_asked_for(some, model, hardware):

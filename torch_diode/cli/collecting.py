@@ -41,7 +41,7 @@ from torch_diode.types.errors import FileFaultError, InvalidValueError, MissingP
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
-SHIPPED = "diode_datasets/matmul"
+_TIMINGS = "diode_datasets/matmul"
 _FOREVER = 30 * 24 * 3600.0
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _GROUPS_A_MACHINE = 4
@@ -270,7 +270,7 @@ def _devices(device: str | None, workers: int) -> Devices:
     except MissingPartError as fault:
         raise MissingPartError(
             f"{fault}; collect where there is a GPU, give --device cpu to time ATen there, "
-            f"or use the timings that come with torch-diode in {SHIPPED}"
+            f"or use the timings that come with torch-diode in {_TIMINGS}"
         ) from None
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from torch_diode.model.shipped import SHIPPED
 from torch_diode.types import checks
 from torch_diode.types.problem import OPS
 
@@ -32,7 +33,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "--dtypes": _DTYPES,
     "--layout": ("nn", "nt", "tn", "tt"),
     "--device": ("cpu", "cuda"),
-    "--init-from": ("shipped",),
+    "--init-from": (SHIPPED,),
 }
 """What can follow an option, where that is a few words; after any other come files."""
 

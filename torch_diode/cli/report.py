@@ -10,16 +10,15 @@ import typer
 from torch_diode.cli.convert import refuse_same
 from torch_diode.cli.output import say
 from torch_diode.cli.timings import chip_of, read_timings
+from torch_diode.model.shipped import SHIPPED, model_file
 from torch_diode.types import checks
-from torch_diode.types.errors import EmptySelectionError, FileFaultError, MissingPartError
+from torch_diode.types.errors import FileFaultError, MissingPartError
 
 if TYPE_CHECKING:
     from torch_diode.report.predictions import Flags, Ids, LoadedModel
     from torch_diode.report.regret import InList
     from torch_diode.types.dataset import Dataset
     from torch_diode.types.hardware import Hardware
-
-SHIPPED = "shipped"
 
 
 def report(
@@ -42,7 +41,8 @@ def report(
 
     Example: torch-diode report --dataset tutorial_validation.msgpack --model tutorial_model.pt
     """
-    from torch_diode.report.build import SCORED, report_data
+    from torch_diode.model.unseen import SCORED
+    from torch_diode.report.build import report_data
     from torch_diode.report.page import write_page
 
     checks.one_of("report", "score", score, SCORED)
@@ -83,15 +83,7 @@ def _in_list(dataset: Dataset, hardware: Hardware) -> InList:
 
 
 def _model(given: str, hardware: Hardware) -> tuple[str, LoadedModel]:
-    from torch_diode.model.registry import ModelRegistry
     from torch_diode.report.predictions import LoadedModel
 
-    if given != SHIPPED:
-        return Path(given).name, LoadedModel.load(given)
-    pointer = ModelRegistry().find("matmul", hardware)
-    if pointer is None:
-        raise EmptySelectionError(
-            f"model: got no matmul model for {hardware.name}; expected one; name its file with "
-            "--model"
-        )
-    return SHIPPED, LoadedModel.load(pointer.path)
+    path = model_file(given, hardware)
+    return given if given == SHIPPED else path.name, LoadedModel.load(path)

@@ -12,12 +12,9 @@ from torch_diode.cli.rehearsal import joined, rehearsal
 from torch_diode.model.checkpoint import load_weights, network_of
 from torch_diode.model.metadata import SWEEP, ModelMetadata
 from torch_diode.model.problem_arrays import Floats
-from torch_diode.model.registry import ModelRegistry, shipped_folders
 from torch_diode.model.training import Parts
-from torch_diode.types.errors import EmptySelectionError
 from torch_diode.types.hardware import Hardware
 
-SHIPPED = "shipped"
 _REHEARSED, _REHEARSED_SHARE = (2000, 6000), 3
 """Drawn problems beside the user's: least, most, and how many for each of the user's."""
 
@@ -34,17 +31,6 @@ class Start:
 def start_from(path: str) -> Start:
     """The model of a file."""
     return Start(*load_weights(Path(path)), path)
-
-
-def start_from_shipped(hardware: Hardware) -> Start:
-    """The model that came for this chip."""
-    pointer = ModelRegistry(shipped_folders()).find("matmul", hardware)
-    if pointer is None:
-        raise EmptySelectionError(
-            f"train: got --init-from shipped, and no model for {hardware.name} is; "
-            "expected a chip that has one; name a model file, or train from nothing"
-        )
-    return start_from(str(pointer.path))
 
 
 def rehearsing(parts: Parts, start: Start | None, hardware: Hardware, seed: int) -> Parts:

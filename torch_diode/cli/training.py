@@ -20,14 +20,7 @@ from torch_diode.cli.output import say
 from torch_diode.cli.progress import TrainingProgress
 from torch_diode.cli.score_tables import print_errors, print_regret, print_slices, say_notes
 from torch_diode.cli.side_by_side import Job, side_by_side
-from torch_diode.cli.starting import (
-    SHIPPED,
-    Start,
-    continued,
-    rehearsing,
-    start_from,
-    start_from_shipped,
-)
+from torch_diode.cli.starting import Start, continued, rehearsing, start_from
 from torch_diode.cli.teaching import make_teachers, taught, teacher_jobs
 from torch_diode.cli.timings import chip_of, read_timings
 from torch_diode.cli.train_options import Learning
@@ -41,6 +34,7 @@ from torch_diode.model.feature_table import FeatureTable, feature_table
 from torch_diode.model.metadata import ModelMetadata
 from torch_diode.model.provenance import dataset_noise_floor, describe
 from torch_diode.model.scoring import judge, predict_times
+from torch_diode.model.shipped import SHIPPED, model_file
 from torch_diode.model.training import (
     Parts,
     Progress,
@@ -172,7 +166,7 @@ class Training:
         dataset = self.data.read()
         hardware = chip_of(dataset, self.device)
         if self.learning.init_from == SHIPPED:
-            start = start_from_shipped(hardware)
+            start = start_from(str(model_file(SHIPPED, hardware)))
         options = chosen_options(self.learning, start, self.seed, self.device)
         say(f"{len(dataset):,} timings of {len(dataset.problems):,} problems on {hardware.name}")
         table = feature_table(dataset, hardware)

@@ -10,6 +10,7 @@ import typer
 from torch_diode.cli import validate_model as shared
 from torch_diode.cli.convert import refuse_same
 from torch_diode.cli.output import print_json, print_table, say
+from torch_diode.model.shipped import SHIPPED
 
 ANALYSIS = Path("model_performance_analysis_by_op.json")
 
@@ -22,7 +23,7 @@ def validate_max_autotune(
             help="Solution file; where there is none, it is made of the dataset's fastest configs."
         ),
     ],
-    model: shared.Model = "shipped",
+    model: shared.Model = SHIPPED,
     batch_size: shared.BatchSize = 256,
     hardware_name: shared.HardwareName = None,
     op_name: shared.OpName = None,

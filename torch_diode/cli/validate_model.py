@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from torch_diode.cli.output import print_json, say
+from torch_diode.model.shipped import SHIPPED
 
 if TYPE_CHECKING:
     from torch_diode.cli.validation import Validation
@@ -22,7 +23,7 @@ Score = Annotated[str, typer.Option(help="Problems to score: auto, held-out (of 
 
 def validate_model(
     dataset: DatasetPath,
-    model: Model = "shipped",
+    model: Model = SHIPPED,
     batch_size: BatchSize = 256,
     top_n_worst: Annotated[int, typer.Option(help="Worst cases to list.", min=0)] = 10,
     hardware_name: HardwareName = None,

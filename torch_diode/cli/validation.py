@@ -16,31 +16,14 @@ from torch_diode.model.feature_table import FeatureTable, feature_table
 from torch_diode.model.metadata import ModelMetadata
 from torch_diode.model.problem_arrays import PRECISIONS
 from torch_diode.model.provenance import dataset_noise_floor
-from torch_diode.model.registry import ModelRegistry
 from torch_diode.model.scoring import Judged, judge, predict_times
-from torch_diode.model.split import split
-from torch_diode.model.training import TrainingOptions
+from torch_diode.model.shipped import SHIPPED, model_file
+from torch_diode.model.unseen import SCORED, ToScore, problems_to_score
 from torch_diode.types import checks
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import OPS
-
-SHIPPED = "shipped"
-SCORED = ("auto", "held-out", "all")
-
-
-@dataclass(frozen=True)
-class Scored:
-    """Which of the data's problems are scored, in words; how many are left shows in the end."""
-
-    total: int
-    how: str
-
-    def told(self, count: int) -> str:
-        """With so many of them left."""
-        which = f"all {count:,}" if count == self.total else f"{count:,} of {self.total:,}"
-        return f"{which} problems{self.how}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +35,7 @@ class Validation:
     metadata: ModelMetadata
     dataset: Dataset
     judged: Judged
-    scored: Scored
+    scored: ToScore
     notes: list[str]
 
     @property
@@ -77,28 +60,17 @@ def validate(
     whole = read_all(source)
     dataset = choose(source, whole, hardware_name, ops)
     chip = chip_of(dataset)
-    path = _path(model, chip)
+    path = model_file(model, chip)
     metadata, network = load_network(path)
     _check_chip(source, metadata, chip, hardware_name)
     table = feature_table(dataset, chip)
-    part, scored = _part(table, metadata, score, _trained_on(metadata, whole, dataset))
-    part, notes = _known(part, metadata)
+    scored = problems_to_score(score, metadata, table.arrays, table.has_choice, dataset, whole)
+    part, notes = _known(table.take(scored.problems), metadata)
     predicted = predict_times(network, part, batch_size)
     others = baselines(part, dataset, chip) if compare else Baselines({}, [])
     noise = dataset_noise_floor(part, dataset) if compare else []
     judged = judge(part, predicted, others.regrets, noise)
     return Validation(path, source, metadata, dataset, judged, scored, [*notes, *others.notes])
-
-
-def _path(model: str, chip: Hardware) -> Path:
-    if model != SHIPPED:
-        return Path(model)
-    pointer = ModelRegistry().find("matmul", chip)
-    if pointer is None:
-        raise EmptySelectionError(
-            f"model: got no matmul model for {chip.name}; expected one; name its file with --model"
-        )
-    return pointer.path
 
 
 def _check_chip(source: Path, metadata: ModelMetadata, chip: Hardware, asked: str | None) -> None:
@@ -116,43 +88,6 @@ def _check_chip(source: Path, metadata: ModelMetadata, chip: Hardware, asked: st
         f"{source}: got timings of {chip.name}; expected those of {metadata.hardware}, which the "
         f"model is of; {remedy}"
     )
-
-
-def _trained_on(metadata: ModelMetadata, whole: Dataset, chosen: Dataset) -> bool:
-    """Whether the model was trained on this data: all of it, the part chosen, or what it has of
-    the model's operations."""
-    if metadata.dataset_digest in (whole.digest, chosen.digest):
-        return True
-    ops = sorted({name.partition("/")[0] for name in metadata.covers})
-    if whole.texts("op") == ops and whole.texts("hardware") == [metadata.hardware]:
-        return False
-    own = whole.filter(op=ops, hardware=metadata.hardware)
-    return own.digest == metadata.dataset_digest
-
-
-def _part(
-    table: FeatureTable, metadata: ModelMetadata, score: str, trained_on_this: bool
-) -> tuple[FeatureTable, Scored]:
-    """The problems to score. Of data the model was trained on, those that were held out."""
-    met = np.bincount(table.group, minlength=len(table.problem)) > 1
-    count = int(np.count_nonzero(met))
-    if score == "all" or (score == "auto" and not trained_on_this):
-        seen = ", most of which it was trained on" if trained_on_this else ""
-        return table.take(met), Scored(count, f" of the data{seen}")
-    options = {**vars(TrainingOptions()), **metadata.options}
-    test, stop = np.zeros_like(met), np.zeros_like(met)
-    shares = (options["test_share"], options["validation_share"], options["seed"])
-    test[met], stop[met] = split(table.arrays.take(met), *shares)
-    kept = test if test.any() else stop
-    if not kept.any():
-        raise EmptySelectionError(
-            f"validation: got {count} problems, none of them held out of training; expected some; "
-            "collect a validation set, or give --score all"
-        )
-    how = (
-        "held out of training" if test.any() else "training stopped by, too few to hold out others"
-    )
-    return table.take(kept), Scored(count, f", {how}")
 
 
 def _known(table: FeatureTable, metadata: ModelMetadata) -> tuple[FeatureTable, list[str]]:

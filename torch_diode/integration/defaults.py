@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import releases
 from torch_diode.integration.settings import Settings
+from torch_diode.model.shipped import SHIPPED, shipped_model
 from torch_diode.types.hardware import Hardware
 
+if TYPE_CHECKING:
+    from torch_diode.model.checkpoint import ModelPointer
+
 NO_MODEL = "no model for this hardware"
-SHIPPED = "shipped"
 NONE = "none"
 _LEAST_BANDWIDTH = 2 / 3
 
@@ -85,21 +88,28 @@ def _members(hardware: Hardware, settings: Settings) -> Iterator[Heuristic]:
 
 
 def _model(hardware: Hardware, settings: Settings) -> Heuristic | None:
-    """The model the user asked for, or the one that came with the package for this hardware."""
+    """The model the user named, or the one there is for this hardware: unasked, the first of the
+    user's folders or the package's, and for close relatives only."""
     if settings.model == NONE:
         return None
     from torch_diode.model.checkpoint import load_model
-    from torch_diode.model.registry import ModelRegistry
 
     if settings.model in ("", SHIPPED):
-        pointer = ModelRegistry().find("matmul", hardware)
-        if pointer is None or not (settings.model or close_relative(hardware, pointer.hardware)):
+        pointer = shipped_model(hardware) if settings.model else _unasked(hardware)
+        if pointer is None:
             return None
         model, name = pointer.load(), pointer.hardware
     else:
         model, name = load_model(settings.model), settings.model
     model.require(hardware)
     return _noted(model, f"model {name}", hardware, settings)
+
+
+def _unasked(hardware: Hardware) -> ModelPointer | None:
+    from torch_diode.model.registry import ModelRegistry
+
+    pointer = ModelRegistry().find("matmul", hardware)
+    return pointer if pointer and close_relative(hardware, pointer.hardware) else None
 
 
 def close_relative(hardware: Hardware, name: str) -> bool:

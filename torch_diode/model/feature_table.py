@@ -72,8 +72,13 @@ class FeatureTable:
         return np.asarray(np.log(self.time_us / self.roofline[self.group]), np.float32)
 
     def with_a_choice(self) -> FeatureTable:
-        """The problems with several candidates: one alone teaches a model, and tests no ranking."""
-        return self.take(np.bincount(self.group, minlength=len(self.problem)) > 1)
+        """Those problems alone: a single candidate teaches a model, and tests no ranking."""
+        return self.take(self.has_choice)
+
+    @property
+    def has_choice(self) -> npt.NDArray[np.bool_]:
+        """The problems with several candidates."""
+        return np.bincount(self.group, minlength=len(self.problem)) > 1
 
     def take(self, problems: npt.NDArray[np.bool_]) -> FeatureTable:
         """The rows of these problems. Problems keep their numbers and their arrays."""
@@ -86,8 +91,7 @@ def feature_table(dataset: Dataset, hardware: Hardware) -> FeatureTable:
     """Features of a dataset, by the same code that serves a compile."""
     time = dataset.values("time_us")
     template, names = dataset.codes("template")
-    known = [number for number, name in enumerate(names) if name in (ATEN, DECOMPOSE_K, *TEMPLATES)]
-    rows = np.flatnonzero(np.isfinite(time) & (time > 0) & np.isin(template, known))
+    rows = usable_rows(dataset)
     if not len(rows):
         raise EmptySelectionError(
             "dataset: got no timing of ATen or a known template; expected some; collect again"
@@ -104,6 +108,14 @@ def feature_table(dataset: Dataset, hardware: Hardware) -> FeatureTable:
         time_us=measured.time_us.astype(np.float32),
         noise=measured.noise.astype(np.float32),
     )
+
+
+def usable_rows(dataset: Dataset) -> npt.NDArray[np.int64]:
+    """The rows that have a time and are of something the features can tell apart."""
+    time = dataset.values("time_us")
+    template, names = dataset.codes("template")
+    known = [number for number, name in enumerate(names) if name in (ATEN, DECOMPOSE_K, *TEMPLATES)]
+    return np.flatnonzero(np.isfinite(time) & (time > 0) & np.isin(template, known))
 
 
 def unmeasured_table(

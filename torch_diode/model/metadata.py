@@ -110,8 +110,9 @@ def _check_numbers(data: Mapping[str, Any], source: str) -> None:
         numbers = isinstance(ends, list) and all(isinstance(x, int | float) for x in ends)
         if not numbers or len(ends) != 2:
             raise FileFaultError(f"{source}: got range {name!r:.20} = {ends!r:.40}; expected two")
-    methods = data["options"].get("methods", [])
-    if not isinstance(methods, list) or not all(isinstance(name, str) for name in methods):
-        raise FileFaultError(f"{source}: got methods {methods!r:.40}; expected a list of names")
+    for key in ("methods", "ops"):
+        names = data["options"].get(key, [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise FileFaultError(f"{source}: got {key} {names!r:.40}; expected a list of names")
     if not all(isinstance(value, int | float) for value in data["sigma"].values()):
         raise FileFaultError(f"{source}: got sigma {data['sigma']!r:.60}; expected numbers")

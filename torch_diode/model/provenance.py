@@ -48,6 +48,7 @@ def describe(
         options={
             **json.loads(json.dumps(asdict(trained.options))),
             "methods": dataset.texts("method"),
+            "ops": dataset.texts("op"),
         },
         template_hashes=list(dataset.provenance.get("templates", ())),
     )

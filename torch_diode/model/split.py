@@ -53,6 +53,21 @@ def split(
     return rank < test, (rank >= test) & (rank < test + check)
 
 
+def split_as(
+    problems: ProblemArrays,
+    whole: ProblemArrays,
+    test_share: float,
+    validation_share: float,
+    seed: int = 0,
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """On which side of a `split` of the whole some problems fall, which need not be all of it."""
+    here, there = _places(problems, seed), _places(whole, seed)
+    test, stop = (
+        np.isin(here, there[part]) for part in split(whole, test_share, validation_share, seed)
+    )
+    return test, stop
+
+
 def _split_few(
     place: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64]
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
