@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 from _live import Row, geomean, quantile
 
-from torch_diode.candidates import candidate_space
-from torch_diode.candidates.offers import plain_templates
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration import selection
+from torch_diode.integration.plain import plain_ranking
 from torch_diode.model.features import roofline_us
 from torch_diode.model.problem_arrays import ProblemArrays
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
@@ -250,17 +248,11 @@ def worst(rows: Sequence[Row], method: str, over: str, count: int) -> list[list[
     ]
 
 
-def plain_ranking(
+def plainly(
     problem: MMShape, heuristic: Heuristic, hardware: Hardware
 ) -> tuple[Candidates, Ranking]:
-    """All that a plain compile may choose, and the model's word on it, sizes compiled in."""
-    space = candidate_space(problem, hardware, plain_templates(problem))
-    ranking = heuristic.rank(problem, space, hardware)
-    if ranking is None:
+    """`plain_ranking` of a heuristic that is to answer."""
+    found = plain_ranking(problem, heuristic, hardware)
+    if found is None:
         raise InvalidValueError(f"{problem}: {heuristic.name} abstains; expected what it decided")
-    return space, selection.as_compiled(ranking, space, fixed_sizes=True, extra_us=0.0)
-
-
-def runs_alone(space: Candidates, ranking: Ranking) -> Candidate:
-    """What a plain compile then runs."""
-    return space[int(selection.alone(ranking, space)[0])]
+    return found

@@ -26,12 +26,13 @@ from pathlib import Path
 import numpy as np
 from _live import RESULTS, Row, as_table, geomean, made_with, quantile, save, shipped
 from _models_ratios import IN_TURN
-from _selection import DIODE, VALIDATION, chosen_aten, plain_ranking, ratios, runs_alone
+from _selection import DIODE, VALIDATION, chosen_aten, plainly, ratios
 
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import selection
+from torch_diode.integration.plain import runs_alone
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -62,7 +63,7 @@ def judged_again(rows: Sequence[Row], heuristic: Heuristic, hardware: Hardware) 
     again, right_side = [], []
     for aten_over_best, _, row in ratios(rows, ATEN, "best"):
         problem, times = MMShape.from_key(row["problem"]), row["times"]
-        space, ranking = plain_ranking(problem, heuristic, hardware)
+        space, ranking = plainly(problem, heuristic, hardware)
         runs = str(runs_alone(space, ranking))
         names = (str(space[int(place)]) for place in ranking.order)
         kernel = next((times[n][0] for n in names if n != ATEN and n in times), math.inf)
@@ -137,7 +138,7 @@ def whole_models(results: Row, heuristic: Heuristic, hardware: Hardware) -> list
         aten = best = 0.0
         for decision in row["decisions"]:
             problem = MMShape.from_key(decision["problem"])
-            space, ranking = plain_ranking(problem, heuristic, hardware)
+            space, ranking = plainly(problem, heuristic, hardware)
             times = ranking.predicted_us
             aten += decision["count"] * float(times[space.is_template(ATEN)][0])
             best += decision["count"] * float(times.min())

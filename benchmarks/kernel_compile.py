@@ -28,13 +28,14 @@ os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 import torch
 from _live import RESULTS, Row, as_table, geomean, made_with, quantile, results_file, save, shipped
-from _selection import plain_ranking, runs_alone
+from _selection import plainly
 
 from torch_diode.collection.ptxas import use_inductors_ptxas
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import registration
 from torch_diode.integration.lowering import pretend
+from torch_diode.integration.plain import runs_alone
 from torch_diode.integration.static_kernels import compile_static, static_kernels
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.errors import DiodeError, InvalidValueError, MissingPartError
@@ -101,7 +102,7 @@ def compiled(problem: MMShape, candidate: Candidate) -> Row:
 
 def chosen(problem: MMShape, heuristic: Heuristic, hardware: Hardware) -> Candidate:
     """What a plain compile runs."""
-    return runs_alone(*plain_ranking(problem, heuristic, hardware))
+    return runs_alone(*plainly(problem, heuristic, hardware))
 
 
 def plain_seconds() -> float:

@@ -64,6 +64,28 @@ def test_a_chip_without_a_model_is_answered_for_and_that_is_said():
     assert "no model for it" in found["notes"][0]
 
 
+def test_for_no_close_relative_it_guesses_and_says_that_a_compile_does_not():
+    small = ("--m", "64", "--n", "64", "--k", "64")
+    found = predicted(*small, "--hardware", "nvidia-h20")
+    assert found["source"] == "model nvidia-h200"
+    assert found["ranked"][0]["template"].startswith("triton::")
+    assert "close relatives only" in found["notes"][0]
+    assert found["left_to_torch"]
+    assert found["plain_compile"]["template"] == "aten"
+    told = inside("predict", *small, "--hardware", "nvidia-h20").out.splitlines()
+    assert told[-1] == "A plain torch.compile leaves it to torch, which runs aten."
+    close = predicted(*small, "--hardware", "nvidia-h100")
+    assert not close["notes"]
+    assert not close["left_to_torch"]
+    assert close["plain_compile"]["template"] == "triton::mm"
+
+
+def test_a_model_asked_for_by_name_decides_for_its_architecture(monkeypatch):
+    monkeypatch.setenv("TORCH_DIODE_MODEL", "shipped")
+    found = predicted("--m", "64", "--n", "64", "--k", "64", "--hardware", "nvidia-h20")
+    assert not found["left_to_torch"]
+
+
 def test_a_model_of_ones_own(trained):
     found = predicted(*SIZES, *H200, "--model", str(trained))
     assert found["source"] == f"model {trained}"

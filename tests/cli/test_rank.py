@@ -66,6 +66,13 @@ def test_what_the_model_does_not_know_is_answered_and_said(ask, tmp_path):
     assert len(answers(tmp_path)) == 2
 
 
+def test_a_chip_that_a_compile_would_not_ask_the_model_for_is_told_of(ask, tmp_path):
+    ended = inside(*ask(PROBLEM, more=("--hardware", "nvidia-h20")))
+    assert ended.code == 0
+    assert "nvidia-h20: the model of nvidia-h200 answers" in ended.err
+    assert len(answers(tmp_path)) == 1
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -51,31 +51,41 @@ class Asked:
 
 
 def whom_to_ask(chip: Hardware, model: str | None = None) -> tuple[Asked, str]:
-    """The model named, or the one set in the environment, or the one for the chip; where there
-    is none, the analytical heuristic, and a sentence that says so."""
+    """The model named, or the one set in the environment, or the one for the chip or a relative;
+    where there is none, the analytical heuristic. And, where a compile for that chip would not ask
+    it, a sentence that says so."""
     last = AnalyticalHeuristic()
-    first = _first(chip, model)
+    first, note = _first(chip, model)
     if first is None:
-        return (
-            Asked(chip, last, last),
-            f"{chip.name}: no model for it; the analytical heuristic answers",
-        )
-    return Asked(chip, first, last), ""
+        first, note = last, f"{chip.name}: no model for it; the analytical heuristic answers"
+    return Asked(chip, first, last), note
 
 
-def _first(chip: Hardware, model: str | None) -> Heuristic | None:
+def _first(chip: Hardware, model: str | None) -> tuple[Heuristic | None, str]:
     from torch_diode.model.checkpoint import load_model
-    from torch_diode.model.registry import load_registered
 
     if model is not None:
         loaded = load_model(model)
         loaded.require(chip)
-        return ModelHeuristic(loaded, f"model {model}")
+        return ModelHeuristic(loaded, f"model {model}"), ""
     set_by_user = settings.from_environment()
     if set_by_user.model or set_by_user.table:
-        return defaults.default_heuristic(chip, set_by_user)
-    try:
-        found = load_registered("matmul", chip)
-    except EmptySelectionError:
-        return None
-    return ModelHeuristic(found, f"model {found.metadata.hardware}")
+        return defaults.default_heuristic(chip, set_by_user), ""
+    return _unasked(chip)
+
+
+def _unasked(chip: Hardware) -> tuple[Heuristic | None, str]:
+    """The model there is for a chip, be it a distant relative's: a guess, where a compile has
+    none, is worth showing."""
+    from torch_diode.model.registry import ModelRegistry
+
+    pointer = ModelRegistry().find("matmul", chip)
+    if pointer is None:
+        return None, ""
+    found = ModelHeuristic(pointer.load(), f"model {pointer.hardware}")
+    if defaults.close_relative(chip, pointer.hardware):
+        return found, ""
+    return found, (
+        f"{chip.name}: the model of {pointer.hardware} answers, which a compile asks for its close "
+        "relatives only, unless it is named"
+    )

@@ -70,7 +70,8 @@ def predict(
     times = ranking.predicted_us[space.is_template(ATEN)]
     aten = float(times[0]) if len(times) and not math.isnan(times[0]) else None
     notes = [text for text in (note, why and f"{why}; the analytical heuristic answers") if text]
-    runs = Candidate(ATEN) if notes else plain_choice(asked, problem)
+    left_to_torch = bool(notes)  # each says why a compile would not ask who answered here
+    runs = Candidate(ATEN) if left_to_torch else plain_choice(asked, problem)
     if as_json:
         print_json(
             {
@@ -80,6 +81,7 @@ def predict(
                 "source": ranking.source,
                 "aten_us": aten,
                 "notes": notes,
+                "left_to_torch": left_to_torch,
                 "plain_compile": runs.to_dict(),
                 "ranked": [
                     {**p.candidate.to_dict(), "predicted_us": p.predicted_us, "sigma": p.sigma}
@@ -100,18 +102,13 @@ def predict(
     print_table(names, rows, right="rlrrrr")
     for text in notes:
         say(f"Note: {text}.")
-    left = "leaves it to torch, which runs" if notes else "runs"
-    say(f"A plain torch.compile {left} {runs}.")
+    does = "leaves it to torch, which runs" if left_to_torch else "runs"
+    say(f"A plain torch.compile {does} {runs}.")
 
 
 def plain_choice(asked: Asked, problem: MMShape) -> Candidate:
-    """What runs where nothing is benchmarked and nothing follows: of the templates on offer then,
-    with their sizes compiled in, the best, or ATen where that is not sure enough to be faster."""
-    from torch_diode.candidates import candidate_space
-    from torch_diode.candidates.offers import plain_templates
-    from torch_diode.integration import selection
+    """What a plain compile runs; ATen where the first one asked leaves it to torch."""
+    from torch_diode.integration.plain import plain_ranking, runs_alone
 
-    space = candidate_space(problem, asked.chip, plain_templates(problem))
-    ranking, _ = asked.rank(problem, space)
-    ranking = selection.as_compiled(ranking, space, fixed_sizes=True, extra_us=0.0)
-    return space[int(selection.alone(ranking, space)[0])]
+    found = plain_ranking(problem, asked.first, asked.chip)
+    return Candidate(ATEN) if found is None else runs_alone(*found)
