@@ -160,7 +160,7 @@ class Bench:
 # Without one
 
 
-def dry_row(case: Case, hardware: Hardware, heuristic: Heuristic) -> Row:
+def dry_row(case: Case, heuristic: Heuristic) -> Row:
     """Decisions in the real lowering for the chip; times as predicted."""
     from torch_diode.integration import registration
     from torch_diode.integration.lowering import Input, lower
@@ -312,7 +312,7 @@ def measure(given: argparse.Namespace, hardware: Hardware) -> Iterator[Row]:
     with contextlib.ExitStack() as stack:
         if given.dry:
             stack.enter_context(pretend(hardware))
-            make: Callable[[Case], Row] = lambda case: dry_row(case, hardware, heuristic)  # noqa: E731
+            make: Callable[[Case], Row] = lambda case: dry_row(case, heuristic)  # noqa: E731
         else:
             make = Bench(hardware, heuristic, given.seed).row
         for case in itertools.takewhile(lambda _: time.monotonic() < deadline, wanted):

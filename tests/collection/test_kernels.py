@@ -43,6 +43,7 @@ from torch_diode.collection.kernels import (
     KernelInfeasibleError,
     KernelLibrary,
     KernelSpec,
+    SweepKernel,
     jit_function,
 )
 from torch_diode.hardware import known
@@ -227,12 +228,12 @@ class TestSpec:
         spec = library.spec_for(MMShape("mm", 64, 64, 64, dtype="float32"), Candidate(MM, SMALL))
         a, b, out = torch.ones(64, 63), torch.ones(63, 64), torch.ones(64, 64)
         with pytest.raises(InvalidValueError, match="spec_for"):
-            library.kernel_for(spec).launch(a, b, out)
+            library.kernel_for(spec).load(a, b, out)
 
     def test_tensors_of_another_layout_are_refused(self, library: KernelLibrary) -> None:
         spec = library.spec_for(MMShape("mm", 64, 64, 64, dtype="float32"), Candidate(MM, SMALL))
         with pytest.raises(InvalidValueError, match="contiguous"):
-            library.kernel_for(spec).launch(
+            library.kernel_for(spec).load(
                 torch.ones(64, 64), torch.ones(64, 64).mT, torch.ones(64, 64)
             )
 
@@ -427,11 +428,17 @@ def run_in_interpreter() -> None:
             spec = library.spec_for(problem, Candidate(template, SMALL))
             tensors = _tensors(problem)
             try:
-                library.kernel_for(spec).launch(*tensors)
+                _interpret(library.kernel_for(spec), problem, tensors)
                 result: Any = _relative_error(*tensors)
             except InterpreterError as error:
                 result = str(error)
             print(json.dumps({"kind": [op, bias], "problem": str(problem), "result": result}))
+
+
+def _interpret(kernel: SweepKernel, problem: MMShape, tensors: Any) -> None:
+    run = jit_function(kernel.source)[kernel.grid(problem)]
+    arguments = kernel.arguments(problem, *tensors)
+    run(*arguments, **kernel.spec.constants, **kernel.spec.options)
 
 
 def _relative_error(

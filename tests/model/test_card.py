@@ -32,7 +32,7 @@ def test_json_markdown_and_plots(judged, tmp_path):
     assert sum(file.stat().st_size for file in files[2:]) < 200_000
     data = json.loads(files[0].read_text())
     assert data["judged_on"] == "7 problems"
-    assert data["noise_floor"] == [1.01, 1.004, 1.002, 1.001, 1.0]
+    assert data["held_out"]["noise"] == [1.01, 1.004, 1.002, 1.001, 1.0]
     text = files[1].read_text()
     assert "| noise alone |  | 1.0100 | 1.0040 |" in text
     assert "- something to know" in text

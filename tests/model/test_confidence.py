@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from torch_diode.model.calibration import benchmark_curve, decisions, reliability, single_curve
+from torch_diode.model.calibration import decisions
 from torch_diode.model.confidence import CONFIGS, VENDOR, errors_of, fit_doubt, row_doubts
 from torch_diode.model.inference import NumpyNetwork
 from torch_diode.model.networks import build_network
@@ -86,27 +86,14 @@ def found(table):
     return made
 
 
-def test_predicted_regret_is_measured_regret_where_the_errors_are_known(found):
-    rows = reliability(found, bins=2)
-    assert sum(row["problems"] for row in rows) == len(found)
-    for row in rows:
-        assert row["measured"] - 1 == pytest.approx(row["predicted"] - 1, rel=0.3)
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_expected_regret_is_measured_regret_where_the_errors_are_known(found, k):
+    measured = np.mean([decision.regret(k) for decision in found])
+    assert measured == pytest.approx(np.mean([d.expected(k) for d in found]), rel=0.3)
 
 
-def test_stopping_by_expected_regret_beats_a_fixed_number(found):
-    rows = benchmark_curve(found)
-    fixed = {row["k"]: row["regret"] for row in rows if "k" in row}
-    assert sorted(fixed.values(), reverse=True) == list(fixed.values())
-    chosen = [(row["benchmarked"], row["regret"]) for row in rows if "tolerance" in row]
-    assert chosen == sorted(chosen, key=lambda pair: (pair[0], -pair[1]))
-    between = [pair for pair in chosen if 2.5 < pair[0] < 9]
-    numbers, regrets = list(fixed), list(fixed.values())
-    assert between
-    assert all(regret <= np.interp(count, numbers, regrets) for count, regret in between)
-
-
-def test_asking_for_more_certainty_makes_fewer_choices_worse_than_aten(found):
-    rows = single_curve(found)
-    slower = [row["slower_than_aten"] for row in rows]
-    assert slower[-1] <= slower[0]
-    assert min(row["regret"] for row in rows) == pytest.approx(rows[1]["regret"], abs=2e-3)
+def test_decisions_of_more_doubt_are_found_to_have_more_regret(found):
+    order = sorted(found, key=lambda decision: decision.expected(1))
+    sure, unsure = order[: len(order) // 2], order[len(order) // 2 :]
+    halves = [np.mean([decision.regret(1) for decision in half]) for half in (sure, unsure)]
+    assert halves[0] < 0.5 * halves[1]

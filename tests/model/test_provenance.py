@@ -8,7 +8,7 @@ import numpy as np
 
 from torch_diode.model.checkpoint import load_model, save_model
 from torch_diode.model.provenance import card, dataset_noise_floor, describe
-from torch_diode.model.scoring import evaluate, predict_times
+from torch_diode.model.scoring import judge, predict_times
 from torch_diode.model.training import TrainingOptions, split_table, train
 
 
@@ -19,7 +19,7 @@ def test_from_timings_to_a_model_that_ranks(dataset, table, hardware, tmp_path):
     parts = split_table(table, options)
     trained = train(parts, options)
     predicted = predict_times(trained.network, parts.test)
-    found = evaluate(parts.test, predicted)
+    found = judge(parts.test, predicted).evaluation
     metadata = describe(trained, parts.train, dataset, hardware, found)
     save_model(tmp_path / "m.pt", trained.network.state_dict(), metadata)
     model = load_model(tmp_path / "m.pt")
@@ -41,9 +41,11 @@ def test_the_card_is_json_with_scores_and_noise(dataset, table, hardware):
     options = TrainingOptions(shape={"hidden": 8}, epochs=1, aten_epochs=1, kind="base")
     parts = split_table(table, options)
     trained = train(parts, options)
-    found = evaluate(parts.test, predict_times(trained.network, parts.test))
     floor = dataset_noise_floor(parts.test, dataset)
-    text = json.dumps(card(describe(trained, parts.train, dataset, hardware, found), found, floor))
+    predicted = predict_times(trained.network, parts.test)
+    found = judge(parts.test, predicted, noise=floor).evaluation
+    text = json.dumps(card(describe(trained, parts.train, dataset, hardware, found), found))
     data = json.loads(text)
     assert data["held_out"]["model"]["all"][0]["k"] == 1
-    assert data["noise_floor"][0] >= data["noise_floor"][-1] >= 1
+    noise = data["held_out"]["noise"]
+    assert noise[0] >= noise[-1] >= 1

@@ -54,8 +54,7 @@ def test_what_is_no_model_is_passed_over(tmp_path):
 def test_the_manifest_lists_models_with_hash_and_card(tmp_path):
     path = put(tmp_path)
     path.with_suffix(".json").write_text('{"regret": 1.02}')
-    ModelRegistry([tmp_path]).write_manifest(tmp_path / "manifest.json")
-    (entry,) = json.loads((tmp_path / "manifest.json").read_text())["models"]
+    (entry,) = json.loads(json.dumps(ModelRegistry([tmp_path]).manifest()))["models"]
     assert entry["bytes"] == path.stat().st_size
     assert len(entry["sha256"]) == 64
     assert entry["card"] == {"regret": 1.02}

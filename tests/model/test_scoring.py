@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from torch_diode.model.batches import log_regrets
-from torch_diode.model.scoring import best_shift, evaluate, judge
+from torch_diode.model.scoring import best_shift, judge
 from torch_diode.types.errors import EmptySelectionError
 
 from .conftest import rows_of
@@ -18,28 +18,28 @@ def without_aten(table):
 
 
 def test_the_truth_is_without_regret_and_never_worse_than_aten(table):
-    found = evaluate(table, table.time_us)
+    found = judge(table, table.time_us).evaluation
     assert all(score.max == 1 for scores in found.model.values() for score in scores)
     assert found.worse == ()
     assert found.errors["all"]["mse"] == 0
 
 
 def test_aten_alone_is_one_candidate_whatever_k(table):
-    (score,) = evaluate(table, table.time_us).aten["all"]
+    (score,) = judge(table, table.time_us).evaluation.aten["all"]
     aten = table.is_aten
     expected = np.exp(log_regrets(table)[aten].mean())
     assert score.geomean == pytest.approx(expected, rel=1e-6)
 
 
 def test_who_picks_the_slowest_is_worse_than_aten_everywhere_it_was_timed(table):
-    found = evaluate(table, 1 / table.time_us)
-    assert "all" in found.worse_than_aten()
+    found = judge(table, 1 / table.time_us).evaluation
+    assert "all" in found.worse
     assert "op=mm" in found.worse
 
 
 def test_without_aten_there_is_no_such_baseline(table):
     part = without_aten(table)
-    found = evaluate(part, part.time_us)
+    found = judge(part, part.time_us).evaluation
     assert found.aten == {}
     assert "aten" not in found.errors
     assert found.worse == ()
@@ -79,7 +79,7 @@ def test_the_shift_of_few_problems_is_none_where_none_does_as_well(table):
 def test_as_json_it_is_plain_and_short(table):
     import json
 
-    text = json.dumps(evaluate(table, table.time_us).to_dict())
+    text = json.dumps(judge(table, table.time_us).evaluation.to_dict())
     assert json.loads(text)["model"]["all"][0]["geomean"] == 1.0
 
 
@@ -91,7 +91,7 @@ def test_a_problem_with_one_candidate_is_no_choice(table):
     judged = judge(part, 1 / part.time_us)
     assert (judged.problems % 2 == 0).all()
     even = table.take(np.arange(len(table.problem)) % 2 == 0)
-    assert judged.evaluation.model["all"] == evaluate(even, 1 / even.time_us).model["all"]
+    assert judged.evaluation.model["all"] == judge(even, 1 / even.time_us).evaluation.model["all"]
     alone = part.take(np.arange(len(table.problem)) % 2 == 1)
     with pytest.raises(EmptySelectionError, match="one candidate each"):
         judge(alone, alone.time_us)

@@ -46,7 +46,6 @@ class MeasuredKernels:
     keys: Keys
     shared_bytes: npt.NDArray[np.int32]
     registers: npt.NDArray[np.int32]
-    spilled_bytes: npt.NDArray[np.int32]
 
     def find(self, keys: Keys) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
         """Which of these have a row, and which row (any row where there is none)."""
@@ -104,5 +103,7 @@ def _sorted(rows: list[list[int]]) -> MeasuredKernels:
     for column, bits in enumerate(_BITS.values()):
         keys = (keys << bits) | table[:, column]
     order = np.argsort(keys)
-    shared, registers, spilled = (table[order, i].astype(np.int32) for i in (5, 6, 7))
-    return MeasuredKernels(keys[order], shared, registers, spilled)
+    shared, registers = (
+        table[order, COLUMNS.index(name)].astype(np.int32) for name in ("shared_bytes", "registers")
+    )
+    return MeasuredKernels(keys[order], shared, registers)

@@ -18,7 +18,7 @@ def models(
     card: Annotated[
         str | None, typer.Option(help="Show the card of the model of this name.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The manifest, for programs.")] = False,
 ) -> None:
     """List the models, those in the folders of TORCH_DIODE_MODEL_PATH first, or show a card.
 
@@ -30,7 +30,8 @@ def models(
     matmul      nvidia-h200   matmul   1,968   deep   1.0110   1.0028   1.0016   2.11.0   3.6.0
     """
     registry = ModelRegistry()
-    entries = registry.manifest()["models"]
+    manifest = registry.manifest()
+    entries = manifest["models"]
     if hardware is not None:
         entries = [entry for entry in entries if entry["hardware"] == normalise(hardware)]
     if card is not None:
@@ -43,7 +44,7 @@ def models(
             f"folder in {PATH_VARIABLE}"
         )
     if as_json:
-        print_json({"version": 1, "models": entries})
+        print_json({**manifest, "models": entries})
     elif card is not None:
         for entry in entries:
             _show_card(registry, entry)

@@ -81,10 +81,6 @@ class CompileAhead:
             self.read(min(left, _LONGEST_WAIT_S))
         return True
 
-    def pids(self) -> list[int]:
-        """The processes there are."""
-        return self._crew.pids()
-
     def stop(self) -> None:
         """End the workers; what is not compiled stays so."""
         self._crew.stop()

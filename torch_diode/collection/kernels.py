@@ -219,35 +219,6 @@ class SweepKernel:
         self.spec = spec
         self._function = jit_function(source)
 
-    def launch(
-        self,
-        a: torch.Tensor,
-        b: torch.Tensor,
-        out: torch.Tensor,
-        bias: torch.Tensor | None = None,
-    ) -> None:
-        """Run once, compiling first if need be. To time, `bind` first."""
-        problem = self._problem(a, b, out, bias)
-        arguments = self.arguments(problem, a, b, out, bias)
-        self._provide_scratch(a)
-        run = self._function[self.grid(problem)]
-        with _infeasible_if_too_large(self.spec):
-            run(*arguments, **self.spec.constants, **self.spec.options)
-
-    def bind(
-        self,
-        a: torch.Tensor,
-        b: torch.Tensor,
-        out: torch.Tensor,
-        bias: torch.Tensor | None = None,
-    ) -> Callable[[], None]:
-        """A call without arguments that launches, with little work on the CPU."""
-        compiled = self.load(a, b, out, bias)
-        problem = self._problem(a, b, out, bias)
-        arguments = (*self.arguments(problem, a, b, out, bias), *self.spec.constants.values())
-        bound: Callable[[], None] = functools.partial(compiled[self.grid(problem)], *arguments)
-        return bound
-
     def load(
         self,
         a: torch.Tensor,

@@ -61,7 +61,6 @@ class Timer:
     flush_bytes: int
     seed: int = 0
     stalled: int = 0
-    sampled: int = 0
     head_start: HeadStart = field(default_factory=HeadStart)
 
     def __post_init__(self) -> None:
@@ -158,7 +157,6 @@ class Timer:
             sleep_s = self.head_start.seconds(len(todo), attempt)
             times, clean, left_s = self._sample([launches[i] for i in todo], sleep_s)
             self.head_start = self.head_start.after(sleep_s, clean, left_s)
-            self.sampled += len(todo)
             self.stalled += sum(not ok for ok in clean)
             for index, taken, ok in zip(todo, times, clean, strict=True):
                 if ok:

@@ -117,11 +117,6 @@ class Workshop:
         """Whether there is anything left to do."""
         return bool(self._timing.at_work()) or any(run.todo for run in self._runs)
 
-    @property
-    def backlog(self) -> int:
-        """Problems that are not given out."""
-        return sum(len(run.todo) for run in self._runs)
-
     def give(self, group: Group) -> None:
         """Have a group compiled and timed after those before it."""
         new = [spec for spec in group.specs if spec not in self._asked]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch_diode.types.candidate import Candidate
@@ -118,14 +118,6 @@ class Record:
         """Keep a decision, and log it at INFO."""
         self._decisions.append(decision)
         logger.info("%s", decision)
-
-    def extend(self, decisions: Iterable[Decision]) -> None:
-        """Keep decisions made elsewhere, without logging them again."""
-        self._decisions.extend(decisions)
-
-    def clear(self) -> None:
-        """Forget all."""
-        self._decisions.clear()
 
     def __iter__(self) -> Iterator[Decision]:
         return iter(list(self._decisions))

@@ -1,32 +1,20 @@
-"""Whether a model knows how wrong it is, and what follows from it; on problems it has never seen.
-
-Three things: predicted regret against the regret that was measured (reliability), regret against
-how many kernels were benchmarked (the curve that stopping by expected regret gives, beside the one
-of a fixed number), and how often the one kernel chosen without a benchmark is slower than ATen.
-"""
+"""The regret a model expects of a decision beside the regret that was measured: whether it knows
+how wrong it is, on problems it has never seen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.model.expectation import chance_slower, expected_regrets
+from torch_diode.model.expectation import expected_regrets
 from torch_diode.model.feature_table import FeatureTable
 from torch_diode.model.problem_arrays import Floats
 
-Rows = npt.NDArray[np.int64]
-
-TOLERANCES = (0.05, 0.02, 0.01, 0.005, 0.003, 0.002, 0.001, 0.0005)
-FIXED = (1, 2, 3, 5, 8, 10, 15)
-CHANCES = (1.0, 0.5, 0.45, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05)
 _LOOKED_AT = 32
-_MOST = 15
 _FEW = 5
-_SLOWER = 1.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,67 +63,3 @@ def decisions(table: FeatureTable, log_ratio: Floats, sigma: Floats) -> Iterator
             table.noise[rows].astype(np.float64),
             int(place[0]) if len(place) else None,
         )
-
-
-def reliability(found: Sequence[Decision], k: int = 1, bins: int = 8) -> list[dict[str, float]]:
-    """Problems by the regret predicted for benchmarking `k`, and the regret that was measured.
-
-    Measured regret has noise in it; so has the prediction here, to be comparable."""
-    predicted, actual = np.array([(d.expected(k), d.regret(k)) for d in found]).T
-    order = np.argsort(predicted)
-    return [
-        {
-            "predicted": round(float(np.exp(predicted[part].mean())), 5),
-            "measured": round(float(np.exp(actual[part].mean())), 5),
-            "problems": len(part),
-        }
-        for part in np.array_split(order, bins)
-        if len(part)
-    ]
-
-
-def benchmark_curve(found: Sequence[Decision]) -> list[dict[str, Any]]:
-    """Regret against the mean number benchmarked: by expected regret, and for a fixed number."""
-    expected = [expected_regrets(d.predicted[:_LOOKED_AT], d.sigma[:_LOOKED_AT]) for d in found]
-    rows: list[dict[str, Any]] = []
-    for tolerance in TOLERANCES:
-        counts = [min(max(int(np.argmax(e <= tolerance)) + 1, 2), _MOST) for e in expected]
-        rows.append({"tolerance": tolerance, **_scored(found, counts)})
-    rows += [{"k": k, **_scored(found, [k] * len(found))} for k in FIXED]
-    return rows
-
-
-def single_curve(found: Sequence[Decision]) -> list[dict[str, float]]:
-    """One kernel and no benchmark: regret, and how often it is slower than ATen by a twentieth,
-    for each chance of being slower that is put up with before ATen is taken instead."""
-    both = [d for d in found if d.aten is not None]
-    rows = []
-    for most in CHANCES:
-        times, slower = [], []
-        for d in both:
-            assert d.aten is not None
-            pick = 0
-            if d.aten != 0:
-                gain = float(d.predicted[d.aten] - d.predicted[0])
-                if chance_slower(gain, float(d.sigma[0]), float(d.sigma[d.aten])) >= most:
-                    pick = d.aten
-            times.append(np.log(d.time[pick] / d.time.min()))
-            slower.append(d.time[pick] > _SLOWER * d.time[d.aten])
-        rows.append(
-            {
-                "chance": most,
-                "regret": round(float(np.exp(np.mean(times))), 5),
-                "p99": round(float(np.exp(np.percentile(times, 99))), 4),
-                "slower_than_aten": round(float(np.mean(slower)), 5),
-            }
-        )
-    return rows
-
-
-def _scored(found: Sequence[Decision], counts: Sequence[int]) -> dict[str, float]:
-    regrets = [d.regret(k) for d, k in zip(found, counts, strict=True)]
-    return {
-        "benchmarked": round(float(np.mean(counts)), 3),
-        "regret": round(float(np.exp(np.mean(regrets))), 5),
-        "p99": round(float(np.exp(np.percentile(regrets, 99))), 4),
-    }

@@ -49,7 +49,7 @@ def write_card(
     check_card(model)
     found = judged.evaluation
     path = model.with_suffix(".json")
-    data = {**card(metadata, found, found.noise), "judged_on": judged_on, "notes": list(notes)}
+    data = {**card(metadata, found), "judged_on": judged_on, "notes": list(notes)}
     write_json(path, data, _DEPTH)
     try:
         pictures, missing = _draw(model, judged), ""

@@ -55,12 +55,6 @@ class TimeError:
     median: float
 
 
-def regrets(group: Ids, measured: Times, predicted: Times, k: int = 1) -> dict[int, float]:
-    """Each problem's regret@k, by problem number."""
-    numbers, values = regret_arrays(group, measured, predicted, (k,))
-    return dict(zip(numbers.tolist(), values[:, 0].tolist(), strict=True))
-
-
 @dataclass(frozen=True, eq=False)
 class Ranked:
     """Rows sorted by problem, then by predicted time: `order`, where each problem starts in it,

@@ -54,11 +54,11 @@ def describe(
     )
 
 
-def card(metadata: ModelMetadata, found: Evaluation, floor: list[float]) -> dict[str, Any]:
+def card(metadata: ModelMetadata, found: Evaluation) -> dict[str, Any]:
     """What stands beside a model file for people to read: all scores, and the noise in them."""
     data: dict[str, Any] = json.loads(metadata.to_json())
     del data["feature_names"], data["scores"]
-    return {**data, "noise_floor": [round(x, 5) for x in floor], "held_out": found.to_dict()}
+    return {**data, "held_out": found.to_dict()}
 
 
 def dataset_noise_floor(table: FeatureTable, dataset: Dataset) -> list[float]:

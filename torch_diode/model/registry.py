@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from torch_diode.files.atomic import write_text
 from torch_diode.files.faults import naming
 from torch_diode.hardware import detect, known, stand_ins
 from torch_diode.model.checkpoint import SUFFIXES, ModelPointer
@@ -81,12 +80,9 @@ class ModelRegistry:
         return None
 
     def manifest(self) -> dict[str, Any]:
-        """What there is, as JSON holds it: each model with its size, its hash and its card."""
+        """What there is, as JSON holds it: each model with its size, its hash and its card.
+        `torch-diode models --json` prints it."""
         return {"version": 1, "models": [_entry(pointer) for pointer in self.pointers()]}
-
-    def write_manifest(self, path: str | os.PathLike[str]) -> None:
-        """The manifest as a file."""
-        write_text(path, json.dumps(self.manifest(), indent=2, sort_keys=True) + "\n")
 
 
 def _within(folder: Path) -> Iterable[ModelPointer]:

@@ -68,10 +68,6 @@ class Evaluation:
             "worse_than_aten": list(self.worse),
         }
 
-    def worse_than_aten(self) -> list[str]:
-        """The slices in which ATen alone would have been the better answer."""
-        return list(self.worse)
-
 
 def _listed(slices: Slices) -> dict[str, list[dict[str, float]]]:
     return {
@@ -201,11 +197,6 @@ def judge(
         _where_worse(values[:, 0], alone, slices),
     )
     return Judged(table, predicted, ranked, values, evaluation)
-
-
-def evaluate(table: FeatureTable, predicted: Times, near: float = 1.5) -> Evaluation:
-    """The scores of predictions for a table's rows."""
-    return judge(table, predicted, near=near).evaluation
 
 
 def _at(
