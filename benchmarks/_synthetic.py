@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from torch_diode.collection.shape_sources import LogNormal
 from torch_diode.types import columns as spec
 from torch_diode.types.dataset import Dataset
 
 EVENT_US = 0.032
-LAW = {"M": (6.5725, 2.5562), "N": (5.9139, 1.6697), "K": (6.2049, 2.1647)}
+LAW = {"M": LogNormal.m, "N": LogNormal.n, "K": LogNormal.k}
 KINDS = (
     ("mm", "bfloat16", "none"),
     ("mm", "float16", "none"),

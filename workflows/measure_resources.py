@@ -33,6 +33,7 @@ from torch_diode.candidates.offers import arch_number
 from torch_diode.collection.compile_ahead import CompileAhead
 from torch_diode.collection.kernel_compile import CompileOutcome, longest_first
 from torch_diode.collection.kernels import KernelLibrary, KernelSpec
+from torch_diode.files.atomic import write_text
 from torch_diode.integration.template_source import template_source
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.problem import MMShape
@@ -199,10 +200,7 @@ def _write(
         rows = (json.dumps(row, separators=(",", ":")) for _, row in sorted(kernels[name].items()))
         lines.append(f'  "{name}": [\n' + ",\n".join(f"   {row}" for row in rows) + "\n  ]")
     text = json.dumps(head, indent=1)[:-2] + ',\n "kernels": {\n' + ",\n".join(lines) + "\n }\n}\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(text)
-    partial.replace(path)
+    write_text(path, text)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from torch_diode.cli.drawing import Drawing, default_dtypes, size_of
+from torch_diode.cli.drawing import Drawing, default_dtypes
+from torch_diode.collection.stratum import sizes_of
 from torch_diode.hardware import known
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.hardware import Hardware
@@ -33,7 +34,7 @@ def test_shapes_fit_the_memory():
 
 def test_what_is_taken_is_not_drawn_and_the_others_stay():
     everything = Drawing(20).problems(H200, 7)
-    taken = {size_of(problem) for problem in everything[::2]}
+    taken = {sizes_of(problem) for problem in everything[::2]}
     assert Drawing(10).problems(H200, 7, taken) == everything[1::2]
 
 

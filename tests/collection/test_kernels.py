@@ -177,6 +177,7 @@ class TestSpec:
         [
             (MMShape("mm", 64, 64, 1001), PERSISTENT_TMA),
             (MMShape("mm", 64, 65, 64), PERSISTENT_TMA),
+            (MMShape("mm", 1, 64, 64), PERSISTENT_TMA),
             (MMShape("bmm", 64, 64, 64, B=2), MM),
             (MMShape("mm", 64, 64, 64, dtype="float64"), MM),
         ],

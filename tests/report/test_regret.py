@@ -8,7 +8,7 @@ from torch_diode.integration.default_lists import listed_rows
 from torch_diode.model.evaluation import noise_floor, regret_arrays
 from torch_diode.report import regret
 from torch_diode.report.predictions import timings_of
-from torch_diode.report.regret import KS, noise_regrets, regrets_of
+from torch_diode.report.regret import KS, regrets_of
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.errors import MissingPartError
 
@@ -53,8 +53,8 @@ def test_a_problem_without_aten_has_no_regret_of_aten(dataset, hardware, model):
     assert np.isfinite(found.model).all()
 
 
-def test_noise_is_the_noise_floor_before_its_mean(timings):
-    each = noise_regrets(timings.group, timings.measured, timings.errors)
+def test_noise_is_the_noise_floor_before_its_mean(timings, found):
+    each = found.noise
     floor = noise_floor(timings.group, timings.measured, timings.errors, KS)
     np.testing.assert_allclose(np.exp(np.log(each).mean(axis=0)), floor)
 

@@ -115,7 +115,7 @@ def test_a_filter_by_something_else_than_a_text_column_is_refused():
 
 
 def test_an_unknown_way_to_merge_is_refused():
-    with pytest.raises(InvalidValueError, match="expected refuse, first or last"):
+    with pytest.raises(InvalidValueError, match="expected one of refuse, first, last"):
         Dataset.merge([], "fastest")
 
 

@@ -7,7 +7,9 @@ Inductor's own conditions, read in `torch/_inductor/utils.py` (`use_triton_templ
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +18,12 @@ from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import BATCHED, DTYPE_BYTES, MMShape
 
-TRITON_DTYPES = frozenset({"float16", "bfloat16", "float32"})
+TRITON_DTYPES = ("bfloat16", "float16", "float32")
 DECOMPOSE_K_THRESHOLD = 32
 """K has to be this many times M, and N, for Inductor to think of splitting it."""
 
-_TMA_ALIGNMENT = 16
+TMA_BYTES = 16
+"""What the rows of an operand read through a TMA descriptor are multiples of."""
 _LEAST_K_PART = 128
 _MOST_SPLITS = 65536
 _DATACENTER_BLACKWELL = (100, 103)
@@ -69,17 +72,22 @@ def arch_number(arch: str) -> int:
 
 
 def tma_aligned(problem: MMShape) -> bool:
-    """Whether both operands' rows, as they lie in memory, are multiples of 16 bytes.
+    """Whether a TMA kernel is right for a problem: its rows are aligned, and A has several.
 
-    A single row is not: Inductor (2.9 to 2.15) takes it for a transposed A, and the kernel's result
-    is wrong.
+    A single row Inductor (2.9 to 2.15) takes for a transposed A, and the kernel's result is wrong.
     """
-    if problem.M == 1:
-        return False
-    item = DTYPE_BYTES[problem.dtype]
-    inner_a = problem.M if problem.transpose_a else problem.K
-    inner_b = problem.K if problem.transpose_b else problem.N
-    return not (inner_a * item % _TMA_ALIGNMENT or inner_b * item % _TMA_ALIGNMENT)
+    p = problem
+    sizes = (p.M, p.N, p.K)
+    return p.M > 1 and bool(rows_aligned(sizes, p.transpose_a, p.transpose_b, DTYPE_BYTES[p.dtype]))
+
+
+def rows_aligned(sizes: Sequence[Any], transpose_a: Any, transpose_b: Any, item_bytes: Any) -> Any:
+    """Whether both operands' rows, as they lie in memory, are multiples of 16 bytes; for one
+    problem's M, N and K or for arrays of them."""
+    m, n, k = sizes
+    inner_a = k + transpose_a * (m - k)
+    inner_b = n + transpose_b * (k - n)
+    return (inner_a * item_bytes % TMA_BYTES == 0) & (inner_b * item_bytes % TMA_BYTES == 0)
 
 
 def k_splits(problem: MMShape) -> tuple[int, ...]:

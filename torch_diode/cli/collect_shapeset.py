@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from torch_diode.candidates.offers import TRITON_DTYPES
 from torch_diode.cli.collect_options import Dtypes, How, Operations
-from torch_diode.cli.drawing import ALL_DTYPES
 from torch_diode.cli.option_groups import spread
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types import checks
@@ -41,7 +41,7 @@ def shapeset_problems(path: Path, ops: Sequence[str], dtypes: Sequence[str]) -> 
     for op in ops:
         checks.one_of("collect", "operations", op, OPS)
     for dtype in dtypes:
-        checks.one_of("collect", "dtypes", dtype, ALL_DTYPES)
+        checks.one_of("collect", "dtypes", dtype, TRITON_DTYPES)
     problems = read_shapes(path).problems
     found = [p for p in problems if (p.op in ops or not ops) and (p.dtype in dtypes or not dtypes)]
     if not found:

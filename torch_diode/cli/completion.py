@@ -6,6 +6,7 @@ not wait for Python.
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Annotated, Any
 
@@ -13,29 +14,9 @@ import typer
 
 from torch_diode.model.shipped import SHIPPED
 from torch_diode.types import checks
-from torch_diode.types.problem import OPS
+from torch_diode.types.problem import LAYOUTS, OPS
 
 SHELLS = ("bash", "zsh", "fish")
-_DTYPES = ("bfloat16", "float16", "float32")
-_WORDS: dict[str, tuple[str, ...]] = {
-    "--format": ("json", "msgpack", "parquet"),
-    "--file-extensions": ("json", "msgpack", "parquet"),
-    "--search-space": ("EXHAUSTIVE", "DEFAULT"),
-    "--search-mode": ("max-autotune",),
-    "--method": ("sweep", "feedback"),
-    "--model-type": ("base", "deep"),
-    "--score": ("auto", "held-out", "all"),
-    "--duplicates": ("refuse", "first", "last"),
-    "--op": OPS,
-    "--op-name": OPS,
-    "--operations": OPS,
-    "--dtype": _DTYPES,
-    "--dtypes": _DTYPES,
-    "--layout": ("nn", "nt", "tn", "tt"),
-    "--device": ("cpu", "cuda"),
-    "--init-from": (SHIPPED,),
-}
-"""What can follow an option, where that is a few words; after any other come files."""
 
 
 def completion(
@@ -74,12 +55,41 @@ def _tree(command: Any, name: str = "") -> dict[str, dict[str, str]]:
     return found
 
 
-def _words(option: str) -> tuple[str, ...]:
-    if option in ("--hardware", "--hardware-name"):
-        from torch_diode.hardware import known_names
+@functools.cache
+def _choices() -> dict[str, tuple[str, ...]]:
+    """What can follow an option, where that is a few words; after any other come files."""
+    from torch_diode.candidates.offers import TRITON_DTYPES
+    from torch_diode.cli.collect_options import METHODS, SEARCH_MODES, SEARCH_SPACES
+    from torch_diode.cli.train_options import MODEL_TYPES
+    from torch_diode.files.datasets import FORMS
+    from torch_diode.hardware import known_names
+    from torch_diode.model.unseen import SCORED
+    from torch_diode.types.dataset import DUPLICATES
 
-        return known_names()
-    return _WORDS.get(option, ())
+    return {
+        "--format": FORMS,
+        "--file-extensions": FORMS,
+        "--search-space": SEARCH_SPACES,
+        "--search-mode": SEARCH_MODES,
+        "--method": METHODS,
+        "--model-type": MODEL_TYPES,
+        "--score": SCORED,
+        "--duplicates": DUPLICATES,
+        "--op": OPS,
+        "--op-name": OPS,
+        "--operations": OPS,
+        "--dtype": TRITON_DTYPES,
+        "--dtypes": TRITON_DTYPES,
+        "--layout": LAYOUTS,
+        "--device": ("cpu", "cuda"),
+        "--init-from": (SHIPPED,),
+        "--hardware": known_names(),
+        "--hardware-name": known_names(),
+    }
+
+
+def _words(option: str) -> tuple[str, ...]:
+    return _choices().get(option, ())
 
 
 def _valued(tree: dict[str, dict[str, str]]) -> list[str]:

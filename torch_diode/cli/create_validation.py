@@ -11,10 +11,10 @@ import typer
 
 from torch_diode.cli.collect_options import How, Shapes
 from torch_diode.cli.collect_shapeset import shapeset_problems
-from torch_diode.cli.drawing import Size, size_of
 from torch_diode.cli.option_groups import spread
 from torch_diode.cli.output import say
 from torch_diode.cli.reading import may_be_dataset, read_all
+from torch_diode.collection.stratum import Sizes, sizes_of
 from torch_diode.files.datasets import read_dataset, shards
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError, EmptySelectionError, FileFaultError
@@ -78,9 +78,9 @@ def validation_drawn(
         run.run(drawn, wanted.options())
 
 
-def taken_sizes(exclude: Sequence[Path] | None, output: Path) -> set[Size]:
+def taken_sizes(exclude: Sequence[Path] | None, output: Path) -> set[Sizes]:
     """The sizes that validation may not have: of the datasets named, or of the neighbours."""
-    taken: set[Size] = set()
+    taken: set[Sizes] = set()
     if exclude:
         for path in exclude:
             taken |= _compared(path, read_all(path))
@@ -99,7 +99,7 @@ def taken_sizes(exclude: Sequence[Path] | None, output: Path) -> set[Size]:
     return taken
 
 
-def _compared(path: Path, dataset: Dataset) -> set[Size]:
+def _compared(path: Path, dataset: Dataset) -> set[Sizes]:
     """A dataset's sizes; what was compared with is told."""
     count = len(dataset.problems)
     say(f"compared with {count:,} problems of {_shown(path)}: none of their sizes is taken")
@@ -158,7 +158,7 @@ def _data_files(folder: Path) -> list[Path]:
         return [folder]
 
 
-def sizes_in(dataset: Dataset) -> set[Size]:
+def sizes_in(dataset: Dataset) -> set[Sizes]:
     """The sizes a dataset has, each once."""
     columns = dataset.table.select(_SIZES)
     columns = columns.set_column(0, "op", columns.column("op").cast(pa.string()))
@@ -166,10 +166,10 @@ def sizes_in(dataset: Dataset) -> set[Size]:
     return {(row["op"], row["B"], row["M"], row["N"], row["K"]) for row in rows}
 
 
-def unshared(problems: Iterable[MMShape], taken: set[Size]) -> list[MMShape]:
+def unshared(problems: Iterable[MMShape], taken: set[Sizes]) -> list[MMShape]:
     """Those whose size is not taken; never none."""
     everything = list(problems)
-    found = [problem for problem in everything if size_of(problem) not in taken]
+    found = [problem for problem in everything if sizes_of(problem) not in taken]
     if not found:
         raise EmptySelectionError(
             f"validation: got {len(everything)} problems, all of them in training data; expected "

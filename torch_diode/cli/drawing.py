@@ -10,6 +10,7 @@ from typing import Any
 
 from torch_diode.candidates.offers import TRITON_DTYPES
 from torch_diode.collection.shape_sources import LogNormal, LogUniform, ShapeSource
+from torch_diode.collection.stratum import Sizes, sizes_of
 from torch_diode.types import checks
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.hardware import Hardware
@@ -18,13 +19,9 @@ from torch_diode.types.problem import OPS, MMShape
 OPERATIONS = ("mm", "addmm", "bmm")
 DTYPE = {"cpu": "float32"}
 """What is drawn where no dtype is given: bfloat16 but for these devices, where it may not run."""
-ALL_DTYPES = tuple(sorted(TRITON_DTYPES))
 _LAW = LogNormal()
 _EVENLY = LogUniform()
 _MOST_BYTES = 8 << 30
-
-Size = tuple[str, int, int, int, int]
-"""Op, B, M, N and K: problems that share these are not told apart by a split of the data."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class Drawing:
         for op in self.operations:
             checks.one_of("collect", "operations", op, OPS)
         for dtype in self.dtypes:
-            checks.one_of("collect", "dtypes", dtype, ALL_DTYPES)
+            checks.one_of("collect", "dtypes", dtype, TRITON_DTYPES)
         self.source(0)
 
     def source(self, memory_bytes: int) -> ShapeSource:
@@ -75,7 +72,7 @@ class Drawing:
         )
 
     def problems(
-        self, hardware: Hardware, seed: int | str, taken: AbstractSet[Size] = frozenset()
+        self, hardware: Hardware, seed: int | str, taken: AbstractSet[Sizes] = frozenset()
     ) -> list[MMShape]:
         """The problems drawn, none of a size that is taken."""
         source = self.source(hardware.memory_bytes)
@@ -102,14 +99,9 @@ def default_dtypes(device: str | None) -> tuple[str, ...]:
     return (DTYPE.get(device or "", "bfloat16"),)
 
 
-def size_of(problem: MMShape) -> Size:
-    """What makes two problems the same for a split."""
-    return (problem.op, problem.B, problem.M, problem.N, problem.K)
-
-
-def _untaken(drawn: Iterator[MMShape], taken: AbstractSet[Size]) -> Iterator[MMShape]:
+def _untaken(drawn: Iterator[MMShape], taken: AbstractSet[Sizes]) -> Iterator[MMShape]:
     """Those that are free, until the law has no more to give."""
     try:
-        yield from (problem for problem in drawn if size_of(problem) not in taken)
+        yield from (problem for problem in drawn if sizes_of(problem) not in taken)
     except InvalidValueError:
         return

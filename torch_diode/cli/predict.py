@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from torch_diode.cli.output import print_json, print_table, say
+from torch_diode.types import checks
 from torch_diode.types.candidate import ATEN, Candidate
-from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.problem import MMShape
+from torch_diode.types.problem import LAYOUTS, MMShape
 
 if TYPE_CHECKING:
     from torch_diode.cli.asking import Asked
@@ -53,8 +53,7 @@ def predict(
     ...
     A plain torch.compile runs aten.
     """
-    if layout not in ("nn", "nt", "tn", "tt"):
-        raise InvalidValueError(f"layout: got {layout!r:.20}; expected nn, nt, tn or tt")
+    checks.one_of("predict", "layout", layout, LAYOUTS)
     problem = MMShape(
         op, m, n, k, B=b, dtype=dtype, tf32=tf32, bias=bias,
         transpose_a=layout[0] == "t", transpose_b=layout[1] == "t",

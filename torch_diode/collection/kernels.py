@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from torch_diode.candidates.offers import TMA_BYTES, TRITON_DTYPES, tma_aligned
 from torch_diode.collection.kernel_source import (
     CONFIG_PARAMETERS,
     HINT_PARAMETERS,
@@ -37,10 +38,9 @@ OPS_OF_TEMPLATE = {
     PERSISTENT_TMA: ("mm", "addmm"),
     BMM: ("bmm", "baddbmm"),
 }
-SUPPORTED_DTYPES = ("bfloat16", "float16", "float32")
 _INT32_MAX = 2**31 - 1
 _MAX_GRID_Y = 65535
-_TMA_BYTES = 16
+_ALIGNMENT = 16
 
 SourceProvider = Callable[[SourceKey], TemplateSource]
 
@@ -171,22 +171,19 @@ def _check_supported(problem: MMShape, template: str) -> None:
         raise KernelInfeasibleError(
             f"{template}: got op {problem.op}; expected {' or '.join(ops) or 'a known template'}"
         )
-    if problem.dtype not in SUPPORTED_DTYPES or problem.out_dtype != problem.dtype:
+    if problem.dtype not in TRITON_DTYPES or problem.out_dtype != problem.dtype:
         raise KernelInfeasibleError(
             f"{template}: got {problem.dtype} to {problem.out_dtype}; expected one of "
-            f"{', '.join(SUPPORTED_DTYPES)} to itself; use --method feedback"
+            f"{', '.join(TRITON_DTYPES)} to itself; use --method feedback"
         )
 
 
 def _check_tma(problem: MMShape) -> None:
-    """A TMA descriptor's rows start on 16-byte boundaries."""
-    inner_a = problem.M if problem.transpose_a else problem.K
-    inner_b = problem.K if problem.transpose_b else problem.N
-    itemsize = DTYPE_BYTES[problem.dtype]
-    if inner_a * itemsize % _TMA_BYTES or inner_b * itemsize % _TMA_BYTES:
+    """Also refused where our own kernel would be right: what Inductor cannot run is not timed."""
+    if not tma_aligned(problem):
         raise KernelInfeasibleError(
             f"{PERSISTENT_TMA}: got {problem}; expected rows of A and B of a multiple of "
-            f"{_TMA_BYTES} bytes; leave this template out for this problem"
+            f"{TMA_BYTES} bytes, and more than one; leave this template out for this problem"
         )
 
 
@@ -345,7 +342,7 @@ def _check_tensor(
             f"{name}: got shape {tuple(tensor.shape)}, strides {tensor.stride()}, {tensor.dtype}; "
             f"expected {form}, {shape}, {dtype}"
         )
-    if tensor.data_ptr() % _TMA_BYTES:
+    if tensor.data_ptr() % _ALIGNMENT:
         raise InvalidValueError(
-            f"{name}: got an address not on {_TMA_BYTES} bytes; expected an aligned one; clone it"
+            f"{name}: got an address not on {_ALIGNMENT} bytes; expected an aligned one; clone it"
         )

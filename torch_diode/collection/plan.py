@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from torch_diode.candidates.offers import TRITON_DTYPES
 from torch_diode.candidates.one_step import as_in_space
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.groups import Group, Task
 from torch_diode.collection.kernel_source import unit_of
-from torch_diode.collection.kernels import SUPPORTED_DTYPES, KernelLibrary
+from torch_diode.collection.kernels import KernelLibrary
 from torch_diode.collection.operands import bytes_needed
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
 from torch_diode.types.candidates import Candidates
@@ -106,10 +107,10 @@ def check_problems(problems: Sequence[MMShape], hardware: Hardware) -> None:
         )
     limit = _MEMORY_SHARE * hardware.memory_bytes
     for problem in problems:
-        if problem.dtype not in SUPPORTED_DTYPES or problem.out_dtype != problem.dtype:
+        if problem.dtype not in TRITON_DTYPES or problem.out_dtype != problem.dtype:
             raise InvalidValueError(
                 f"{problem}: got {problem.dtype} to {problem.out_dtype}; expected one of "
-                f"{', '.join(SUPPORTED_DTYPES)} to itself; choose with --dtypes"
+                f"{', '.join(TRITON_DTYPES)} to itself; choose with --dtypes"
             )
         needed = memory_needed(problem)
         if limit and needed > limit:

@@ -19,7 +19,8 @@ Sizes = tuple[str, int, int, int, int]
 
 
 def sizes_of(problem: MMShape) -> Sizes:
-    """What training and validation never share: op, B, M, N and K."""
+    """What training and validation never share, as a split of the data does not tell problems of
+    the same apart: op, B, M, N and K."""
     return (problem.op, problem.B, problem.M, problem.N, problem.K)
 
 

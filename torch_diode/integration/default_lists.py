@@ -16,7 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.candidates.exhaustive import BLOCKS, TMA_TEMPLATES
-from torch_diode.candidates.offers import DECOMPOSE_K_THRESHOLD, TRITON_DTYPES, has_tma
+from torch_diode.candidates.offers import (
+    DECOMPOSE_K_THRESHOLD,
+    TRITON_DTYPES,
+    has_tma,
+    rows_aligned,
+)
 from torch_diode.candidates.one_step import stages_matter
 from torch_diode.types.candidate import ATEN, CONFIG_FIELDS, Candidate
 from torch_diode.types.dataset import Dataset
@@ -28,7 +33,6 @@ Numbers = npt.NDArray[np.int64]
 
 _LARGE = 8192
 _OUTPUTS_A_WARP = 256
-_TMA_ALIGNMENT = 16
 _BLOCKS = ("block_m", "block_n", "block_k")
 
 
@@ -110,9 +114,9 @@ class _Problems:
         self.has_triton = ~split & (self.dtype == out_dtype)
         self.is_outer = k == 1
         item = np.array([DTYPE_BYTES[str(name)] for name in self.dtype])
-        inner_a = np.where(dataset.values("transpose_a")[first], m, k) * item
-        inner_b = np.where(dataset.values("transpose_b")[first], k, n) * item
-        self.is_aligned = (inner_a % _TMA_ALIGNMENT == 0) & (inner_b % _TMA_ALIGNMENT == 0)
+        a, b = (dataset.values(name)[first] for name in ("transpose_a", "transpose_b"))
+        # Not `tma_aligned`: Inductor lists TMA for a single row too, wrong as its result is.
+        self.is_aligned: Mask = rows_aligned((m, n, k), a, b, item)
 
     def offers(self, op: str, dtype: str, template: str, hardware: Hardware) -> Mask:
         """The problems of this op and dtype that are offered this template."""

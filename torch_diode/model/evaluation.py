@@ -205,18 +205,31 @@ def noise_floor(
     draws: int = 8,
     seed: int = 0,
 ) -> list[float]:
-    """The regret@k that perfect knowledge would be charged with, by noise alone.
+    """The regret@k that perfect knowledge would be charged with, by noise alone. A model near this
+    floor cannot be told from a perfect one by such data."""
+    values = noise_regrets(group, measured, errors, ks, draws, seed)
+    if not len(values):
+        return [1.0] * len(ks)
+    return [float(value) for value in np.exp(np.log(values).mean(axis=0))]
+
+
+def noise_regrets(
+    group: Ids,
+    measured: Times,
+    errors: Times,
+    ks: Sequence[int] = KS,
+    draws: int = 8,
+    seed: int = 0,
+) -> npt.NDArray[np.float64]:
+    """The same for each problem with a choice, one column a k.
 
     Measured times are taken for the truth and measured once more, each with its own standard
-    error; who ranks by the truth is scored on the second measurement. A model near this floor
-    cannot be told from a perfect one by such data.
+    error; who ranks by the truth is scored on the second measurement.
     """
     rng = np.random.default_rng(seed)
-    total = np.zeros(len(ks))
     truth = Ranked.by(group, measured).with_choice()
-    if not len(truth.starts):
-        return [1.0] * len(ks)
+    total = np.zeros((len(truth.starts), len(ks)))
     for _ in range(draws):
         again = measured * np.exp(errors * rng.standard_normal(len(measured)))
-        total += np.log(truth.regrets(again, ks)).mean(axis=0)
-    return [float(value) for value in np.exp(total / draws)]
+        total += np.log(truth.regrets(again, ks))
+    return np.asarray(np.exp(total / draws))

@@ -27,6 +27,7 @@ from torch_diode.model.features import (
     roofline_us,
 )
 from torch_diode.model.layers import Folded, candidate_layers
+from torch_diode.model.limits import MOST_LOG_RATIO
 from torch_diode.model.one_thread import one_thread
 from torch_diode.model.problem_arrays import Floats, OneProblem, ProblemArrays
 from torch_diode.model.vendor_features import (
@@ -47,7 +48,6 @@ Rows = npt.NDArray[np.intp]
 
 _CONFIG = len(CONFIG_NAMES)
 _WIDTH = _CONFIG + len(JOINT_NAMES)
-_MOST_LOG_RATIO = 12.0
 _KINDS_KEPT = 16
 _MOST_KEPT = 8192
 """Candidates whose working memory is kept; more than any space has."""
@@ -128,8 +128,8 @@ class NumpyNetwork:
             calls = split_features(ProblemArrays.of(problem), kept.splits, hardware)
             log_ratio[kept.split], _ = self._split(features[0], calls)
             sigma[kept.split] = doubt[2]
-        np.maximum(log_ratio, -_MOST_LOG_RATIO, out=log_ratio)
-        np.minimum(log_ratio, _MOST_LOG_RATIO, out=log_ratio)
+        np.maximum(log_ratio, -MOST_LOG_RATIO, out=log_ratio)
+        np.minimum(log_ratio, MOST_LOG_RATIO, out=log_ratio)
         times = log_ratio.astype(np.float64)
         np.exp(times, out=times)
         times *= float(roofline_us(arrays, hardware))

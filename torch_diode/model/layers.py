@@ -12,11 +12,11 @@ from typing import Protocol
 
 import numpy as np
 
+from torch_diode.model.limits import MOST_DEVIATIONS
 from torch_diode.model.problem_arrays import Floats
 
 Arrays = Mapping[str, Floats]
 
-_CLIP = 6.0
 _LOOKED_AT = 192
 """Candidates that go through all layers. On the 530 validation problems the first five of the whole
 ranking were always among them."""
@@ -43,7 +43,7 @@ class Folded:
     def limits(arrays: Arrays, norm: str) -> tuple[Floats, Floats]:
         """Standardisation's clipping as bounds on the raw features."""
         mean, scale = arrays[f"{norm}.mean"], arrays[f"{norm}.scale"]
-        reach = np.where(scale > 0, _CLIP / np.where(scale > 0, scale, 1), 0)
+        reach = np.where(scale > 0, MOST_DEVIATIONS / np.where(scale > 0, scale, 1), 0)
         return np.asarray(mean - reach, np.float32), np.asarray(mean + reach, np.float32)
 
 

@@ -16,6 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from torch_diode.model.features import CONFIG_NAMES, JOINT_NAMES, PROBLEM_NAMES
+from torch_diode.model.limits import (
+    APART_FLOOR,
+    APART_SHIFT,
+    LEAST_DOUBT,
+    MOST_DEVIATIONS,
+    MOST_DOUBT,
+)
 from torch_diode.model.vendor_features import SPLIT_NAMES, VENDOR_NAMES
 from torch_diode.types.errors import InvalidValueError
 
@@ -24,8 +31,6 @@ VENDOR_WIDTH = len(VENDOR_NAMES)
 SPLIT_WIDTH = len(SPLIT_NAMES)
 CONFIG_WIDTH = len(CONFIG_NAMES) + len(JOINT_NAMES)
 
-APART_FLOOR, APART_SHIFT = 1e-3, 3.0
-LEAST_DOUBT, MOST_DOUBT = -6.0, 0.5
 _SPLIT_HIDDEN = 32
 
 
@@ -47,8 +52,9 @@ class Standardise(nn.Module):
         self.scale.copy_(torch.where(deviation > 1e-4, 1 / deviation.clamp(min=1e-4), 0.0))
 
     def forward(self, features: Tensor) -> Tensor:
-        """Clipped, so that a problem far outside the training range does not run away."""
-        return ((features - self.mean) * self.scale).clamp(-6, 6)
+        """Clipped to what training may have met."""
+        standard = (features - self.mean) * self.scale
+        return standard.clamp(-MOST_DEVIATIONS, MOST_DEVIATIONS)
 
 
 class VendorHead(nn.Module):

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from torch_diode.model import limits
 from torch_diode.model.layers import Folded
 from torch_diode.model.problem_arrays import Floats
 
 Arrays = Mapping[str, Floats]
 
-_APART_FLOOR, _APART_SHIFT = np.float32(1e-3), np.float32(3.0)
-_LEAST_DOUBT, _MOST_DOUBT = np.float32(-6.0), np.float32(0.5)
+_APART_FLOOR, _APART_SHIFT = np.float32(limits.APART_FLOOR), np.float32(limits.APART_SHIFT)
+_LEAST_DOUBT, _MOST_DOUBT = np.float32(limits.LEAST_DOUBT), np.float32(limits.MOST_DOUBT)
 
 
 class VendorLayers:

@@ -13,6 +13,7 @@ from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.model.checkpoint import load_model, load_network
 from torch_diode.model.evaluation import standard_errors
 from torch_diode.model.feature_table import feature_table
+from torch_diode.model.limits import MOST_LOG_RATIO
 from torch_diode.model.networks import TimingNetwork
 from torch_diode.model.problem_arrays import ProblemArrays
 from torch_diode.model.scoring import predict_times
@@ -27,8 +28,6 @@ Ids = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-_MOST_RATIO = float(np.exp(12.0))
-"""Times are kept this close to the roofline, as they are where a compile asks."""
 _PROBLEMS_AT_ONCE = 32
 """Few enough for a layer's values to stay in the core's own cache."""
 
@@ -96,7 +95,8 @@ def timings_of(dataset: Dataset, hardware: Hardware, model: LoadedModel) -> Timi
             "model: got a predicted time that is not a number; expected microseconds; train again"
         )
     roofline = table.roofline[table.group].astype(np.float64)
-    predicted = np.clip(predicted, roofline / _MOST_RATIO, roofline * _MOST_RATIO)
+    most = float(np.exp(MOST_LOG_RATIO))  # as where a compile asks
+    predicted = np.clip(predicted, roofline / most, roofline * most)
     order = np.argsort(table.group, kind="stable")
     rows = table.rows[order]
     ids = table.group[order]

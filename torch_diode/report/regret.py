@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torch_diode.model.evaluation import regret_arrays, subset_regrets
+from torch_diode.model.evaluation import noise_regrets, regret_arrays, subset_regrets
 from torch_diode.report.predictions import Flags, Floats, Ids, Timings, analytical_times
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware
@@ -18,7 +18,6 @@ from torch_diode.types.hardware import Hardware
 KS = tuple(range(1, 21))
 ANALYTICAL_SAMPLE = 4000
 """Problems the analytical heuristic is asked about; more would not move its means."""
-NOISE_DRAWS = 8
 
 InList = Callable[[Ids], tuple[Flags, float]]
 """For rows of the dataset: which are of a candidate that Inductor lists by default for their
@@ -61,28 +60,12 @@ def regrets_of(
         problems=problems,
         model=model,
         analytical=np.where(told[:, None], analytical, np.nan),
-        noise=noise_regrets(group, measured, timings.errors[keep]),
+        noise=noise_regrets(group, measured, timings.errors[keep], KS),
         aten=aten[problems],
         default=default[problems],
         coverage=coverage,
         default_fault=fault,
     )
-
-
-def noise_regrets(
-    group: Ids,
-    measured: Floats,
-    errors: Floats,
-    draws: int = NOISE_DRAWS,
-    seed: int = 0,
-) -> Floats:
-    """`evaluation.noise_floor` before its mean over problems: a row a problem."""
-    rng = np.random.default_rng(seed)
-    total: Floats = np.zeros(())
-    for _ in range(draws):
-        again = measured * np.exp(errors * rng.standard_normal(len(measured)))
-        total = total + np.log(regret_arrays(group, again, measured, KS)[1])
-    return np.asarray(np.exp(total / draws))
 
 
 def _default_regret(

@@ -23,6 +23,8 @@ from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
 
 Provenance = Mapping[str, tuple[str, ...]]
+DUPLICATES = ("refuse", "first", "last")
+"""What a merge may do with a timing it meets twice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,10 +143,7 @@ class Dataset:
     def merge(cls, parts: Sequence[Dataset], duplicates: str = "refuse") -> Dataset:
         """One dataset from several. A timing in two of them is refused, or the `first` or the
         `last` one kept."""
-        if duplicates not in ("refuse", "first", "last"):
-            raise InvalidValueError(
-                f"merge duplicates: got {duplicates!r}; expected refuse, first or last"
-            )
+        checks.one_of("merge", "duplicates", duplicates, DUPLICATES)
         if not parts:
             return cls.empty()
         table = pa.concat_tables([part.table for part in parts]).unify_dictionaries()

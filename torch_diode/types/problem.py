@@ -13,6 +13,8 @@ from torch_diode.types.errors import InvalidValueError
 OPS = ("mm", "addmm", "bmm", "baddbmm")
 BATCHED = frozenset({"bmm", "baddbmm"})
 BIASES = ("none", "vector", "matrix")
+LAYOUTS = ("nn", "nt", "tn", "tt")
+"""Of A and B: t for one that lies transposed."""
 _DEFAULT_BIAS = {"mm": "none", "bmm": "none", "addmm": "vector", "baddbmm": "matrix"}
 
 DTYPES = (
