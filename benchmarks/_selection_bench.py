@@ -66,7 +66,7 @@ class Bench:
 
     def __init__(self, hardware: Hardware, seed: int) -> None:
         self.device = torch.device("cuda", torch.cuda.current_device())
-        self.timer = Timer(self.device, 2 * hardware.l2_bytes, seed)
+        self.timer = Timer(self.device, hardware.l2_bytes, seed)
         self.generator = torch.Generator(self.device).manual_seed(seed)
         self.heuristic = shipped(hardware)
         self._warm, self._turn = False, 0

@@ -118,7 +118,7 @@ class Bench:
 
         self.heuristic = heuristic
         self.device = torch.device("cuda", torch.cuda.current_device())
-        self.timer = Timer(self.device, 2 * hardware.l2_bytes, seed)
+        self.timer = Timer(self.device, hardware.l2_bytes, seed)
 
     def row(self, case: Case) -> Row:
         """Decisions and times of one case."""

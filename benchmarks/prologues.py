@@ -125,7 +125,7 @@ class Bench:
 
         self.hardware, self.heuristic = hardware, heuristic
         self.device = torch.device("cuda", torch.cuda.current_device())
-        self.timer = Timer(self.device, 2 * hardware.l2_bytes, seed)
+        self.timer = Timer(self.device, hardware.l2_bytes, seed)
 
     def row(self, case: Case) -> Row:
         """Times of one case."""

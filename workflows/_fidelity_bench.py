@@ -39,7 +39,7 @@ class Time:
 def bench(hardware: Hardware, seed: int, _: Mark) -> Callable[[Time], Any]:
     """Answers problems with timings of both methods."""
     device = torch.device("cuda", torch.cuda.current_device())
-    timer = Timer(device, 2 * hardware.l2_bytes, seed)
+    timer = Timer(device, hardware.l2_bytes, seed)
 
     from torch_diode.integration.static_kernels import bind_static
     from torch_diode.integration.template_source import template_source

@@ -188,7 +188,7 @@ def run_vendor(given: argparse.Namespace, start: float) -> None:
     if given.plan:
         return
     device = torch.device("cuda", torch.cuda.current_device())
-    timer = Timer(device, 2 * hardware.l2_bytes, given.seed)
+    timer = Timer(device, hardware.l2_bytes, given.seed)
     sweep = VendorSweep(hardware.name, timer, releases(), seed=given.seed)
     # In pieces, so that a run cut short has problems of every kind.
     pieces = [problems[i::20] for i in range(20)]

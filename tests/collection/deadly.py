@@ -49,6 +49,6 @@ class DeadlySetting(Setting):
         with open(self.starts, "ab") as stream:  # noqa: PTH123
             stream.write(b"x")
         sweep = super().sweep(outcomes, seed)
-        sweep.timer = CpuTimer(seed, flush_bytes=4096)
+        sweep.timer = CpuTimer(seed, cache_bytes=2048)
         sweep.launcher = DeadlyLauncher(sweep.launcher, self.endings)
         return sweep

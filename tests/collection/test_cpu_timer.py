@@ -11,12 +11,12 @@ from torch_diode.types.problem import MMShape
 
 
 def test_the_wall_clock_tells_a_slow_call_from_a_quick_one():
-    quick, slow = CpuTimer(flush_bytes=4096).measure([lambda: None, lambda: time.sleep(0.002)])
+    quick, slow = CpuTimer(cache_bytes=2048).measure([lambda: None, lambda: time.sleep(0.002)])
     assert 0 < quick.time_us < 1000 < 2000 <= slow.time_us
 
 
 def test_nothing_is_thrown_away():
-    timer = CpuTimer(flush_bytes=4096)
+    timer = CpuTimer(cache_bytes=2048)
     samples = timer.repeat([lambda: None] * 3, 5)
     assert [len(taken) for taken in samples] == [5, 5, 5]
     assert timer.stalled == 0

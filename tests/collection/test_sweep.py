@@ -30,7 +30,7 @@ class OnCpu:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_a_kernel_with_a_wrong_result_is_no_candidate(dtype):
-    sweep = Sweep("cpu", OnCpu(), CpuTimer(flush_bytes=1 << 16), {})
+    sweep = Sweep("cpu", OnCpu(), CpuTimer(cache_bytes=1 << 15), {})
     problem = MMShape("mm", 16, 24, 32, dtype=dtype)
     found = sweep.time(problem, Candidates.of(CANDIDATES))
     assert [timing.status for timing in found] == ["ok", "ok", "wrong", "wrong"]

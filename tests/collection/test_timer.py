@@ -27,6 +27,13 @@ def test_spread_is_half_the_interquartile_range_over_the_median() -> None:
     assert summarise([5.0]).spread == 0.0
 
 
+@pytest.mark.parametrize(("l2_bytes", "flushed"), [(50 << 20, 100 << 20), (0, 128 << 20)])
+def test_twice_the_l2_is_flushed_and_much_where_its_size_is_not_known(
+    l2_bytes: int, flushed: int
+) -> None:
+    assert LateTimer(torch.device("cpu"), l2_bytes)._room().nbytes == flushed
+
+
 class LateTimer(Timer):
     """A timer whose CPU is late until it has had so long a head start."""
 

@@ -118,6 +118,15 @@ def test_the_same_matmul_is_timed_once_while_open(offering):
     assert second.dataset()[0].time_us == first.dataset()[0].time_us
 
 
+def test_what_is_remembered_is_bounded(offering, monkeypatch):
+    monkeypatch.setattr(module, "_KEPT", 2)
+    offering(SLOW)
+    with clean_times.opened() as opened:
+        for k in (24, 40, 48):
+            compiled(24, 32, k)
+            assert 1 <= len(opened._known) <= 2
+
+
 def test_inductors_methods_are_back_after_the_last_and_not_before():
     before = attributes()
     with MatmulDatasetCollector(clean=True):

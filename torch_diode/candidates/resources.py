@@ -100,9 +100,8 @@ def worth_compiling(candidates: Candidates, problem: MMShape) -> npt.NDArray[np.
 
 def keeps_registers_in_one_step(candidates: Candidates, problem: MMShape) -> npt.NDArray[np.bool_]:
     """All but configs of full float32 that run out of registers where K fits a block: with no loop
-    to pipeline, the compiler loads operands into registers, and spills what is too much. Of 5,007
-    timings of such on the H200 half took more than 3.6 times as long as the best, up to a hundred
-    times, and 39 were within 1.05 times of it."""
+    to pipeline, the compiler loads operands into registers, and spills what is too much. Hardly any
+    was near the best on the H200 ("Spills" in docs/experiments.md)."""
     if problem.dtype != "float32" or problem.tf32:
         return np.ones(len(candidates), bool)
     fields = candidates.fields
@@ -116,8 +115,8 @@ def reads_a_as_it_lies(
     candidates: Candidates, problem: MMShape, hardware: Hardware
 ) -> npt.NDArray[np.bool_]:
     """All but configs that have to turn A round in registers: on Hopper, in TF32, the matrix unit
-    wants both operands along K, and a transposed A is not. Of 23,080 timings of such configs on the
-    H200 one was within 1.1 times the best, and half took more than four times as long."""
+    wants both operands along K, and a transposed A is not. Half took more than four times as long
+    as the best ("A kernel three times too slow" in docs/experiments.md)."""
     if not (problem.tf32 and problem.transpose_a and arch_number(hardware.arch) // 10 == 9):
         return np.ones(len(candidates), bool)
     return ~uses_matrix_unit_on_shared(candidates, problem, hardware)

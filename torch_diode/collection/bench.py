@@ -46,7 +46,7 @@ class Setting:
             timer: Timer = CpuTimer(seed)
         else:
             device = torch.device("cuda", torch.cuda.current_device())
-            timer = Timer(device, 2 * self.hardware.l2_bytes, seed)
+            timer = Timer(device, self.hardware.l2_bytes, seed)
         return Sweep(
             self.hardware.name,
             Launcher(self.library),

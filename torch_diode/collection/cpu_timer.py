@@ -16,7 +16,7 @@ from torch_diode.collection.kernel_source import SourceKey, TemplateSource
 from torch_diode.collection.kernels import KernelInfeasibleError, KernelLibrary
 from torch_diode.collection.timer import Launch, Timer
 
-_FLUSH_BYTES = 32 << 20
+_CACHE_BYTES = 16 << 20
 
 
 class CpuTimer(Timer):
@@ -26,11 +26,11 @@ class CpuTimer(Timer):
     away.
     """
 
-    def __init__(self, seed: int = 0, flush_bytes: int = _FLUSH_BYTES) -> None:
-        super().__init__(torch.device("cpu"), flush_bytes, seed)
+    def __init__(self, seed: int = 0, cache_bytes: int = _CACHE_BYTES) -> None:
+        super().__init__(torch.device("cpu"), cache_bytes, seed)
 
     def __post_init__(self) -> None:
-        self._flush = torch.empty(self.flush_bytes // 4, dtype=torch.int32)
+        self._flush = self._room()
         self._random = random.Random(self.seed)
 
     def _sample(

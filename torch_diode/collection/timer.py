@@ -28,6 +28,8 @@ Rounds = Sequence[tuple[float, int]]
 
 _CYCLES_A_SECOND = 1.8e9
 """Roughly, of any GPU: what a sleep was good for is measured, and the next one made of that."""
+_USUAL_L2_BYTES = 64 << 20
+"""More than most chips have."""
 _MOST_ATTEMPTS = 100
 _MOST_IN_FLIGHT = 300
 """Kernels queued before the host waits; the driver's own queue holds about a thousand launches."""
@@ -58,18 +60,24 @@ class Timer:
     """
 
     device: torch.device
-    flush_bytes: int
+    l2_bytes: int
+    """0 where it is not known."""
     seed: int = 0
     stalled: int = 0
     head_start: HeadStart = field(default_factory=HeadStart)
 
     def __post_init__(self) -> None:
-        self._flush = torch.empty(self.flush_bytes // 4, dtype=torch.int32, device=self.device)
+        self._flush = self._room()
         self._events = [
             (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
             for _ in range(_MOST_IN_FLIGHT)
         ]
         self._random = random.Random(self.seed)
+
+    def _room(self) -> torch.Tensor:
+        """What is written to flush the L2: twice what it holds, never nothing."""
+        size = 2 * (self.l2_bytes or _USUAL_L2_BYTES)
+        return torch.empty(size // 4, dtype=torch.int32, device=self.device)
 
     def measure(
         self, launches: Sequence[Launch], rounds: Rounds = ((1.5, 3), (1.15, 6))

@@ -31,6 +31,8 @@ class Constants:
     """From one event to the next around a kernel that does nothing."""
     tile_us: float = 0.9
     """Filling the pipeline and writing the output, once for each round of tiles on a unit."""
+    persistent_fill: float = 0.3
+    """The part of it that a persistent kernel pays for each round after the first."""
     step_us: float = 0.01
     """Waiting for one another, once for each step along K."""
     load_latency_us: float = 0.7
@@ -103,7 +105,8 @@ def tile_times_us(
         count * steps * block_bytes / (bandwidth * constants.l2_over_memory),
         _bytes_moved(problem, parts) / bandwidth,
     )
-    fill = constants.tile_us * np.where(tiles.persistent, 0.7 + 0.3 * rounds, rounds)
+    later = np.where(tiles.persistent, constants.persistent_fill, 1.0)
+    fill = constants.tile_us * (1.0 + later * (rounds - 1.0))
     return np.asarray(constants.launch_us + (fill + longest) / gain)
 
 

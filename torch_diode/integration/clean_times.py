@@ -32,9 +32,10 @@ from torch_diode.integration.guard import Guard
 
 _VENDOR = (ExternKernelCaller, SubgraphChoiceCaller)
 _KNOWN = (TritonTemplateCaller, *_VENDOR)
-_USUAL_L2_BYTES = 64 << 20
 _ROUNDS_OF_FEW = ((1.5, 6), (1.15, 16))
 """Of the few a heuristic named most are close, and one of them will run: more samples."""
+_KEPT = 256
+"""Matmuls whose times are remembered."""
 _MISSING = object()
 
 Timings = dict[Any, float]
@@ -57,7 +58,7 @@ class CleanTimes:
         self._lock = threading.RLock()
         self._timers: dict[torch.device, Timer] = {}
         self._head_starts: dict[torch.device, HeadStart] = {}
-        self._known: dict[tuple[Any, ...], tuple[float, Measured | None]] = {}
+        self._known: dict[tuple[Any, ...], dict[str, tuple[float, Measured | None]]] = {}
         self._undo: list[Callable[[], None]] = []
 
     @contextlib.contextmanager
@@ -168,19 +169,22 @@ class CleanTimes:
     ) -> Timings:
         """As Inductor's cache of timings, but of those made since this was opened: what is on its
         disk was measured another way."""
-        precision = releases.tf32_allowed()
-        keys = {choice: (*key, precision, choice.hash_key()) for choice in choices}
-        if all(k in self._known for k in keys.values()):
-            for choice, k in keys.items():
-                known = self._known[k][1]
-                if known is not None:
-                    self.measured[choice] = known
-            return {choice: self._known[k][0] for choice, k in keys.items()}
+        matmul = (*key, releases.tf32_allowed())
+        names = {choice: choice.hash_key() for choice in choices}
+        known = self._known.get(matmul, {})
+        if known.keys() >= set(names.values()):
+            for choice, name in names.items():
+                measured = known[name][1]
+                if measured is not None:
+                    self.measured[choice] = measured
+            return {choice: known[name][0] for choice, name in names.items()}
         if benchmark is None:
             return {}
         timings = benchmark(choices)
-        for choice, milliseconds in timings.items():
-            self._known[keys[choice]] = (milliseconds, self.measured.get(choice))
+        found = {names[choice]: (ms, self.measured.get(choice)) for choice, ms in timings.items()}
+        if len(self._known) >= _KEPT:
+            self._known.clear()
+        self._known[matmul] = {**known, **found}
         return timings
 
     def _benchmark(self, choices: Sequence[Any], autotune_args: Any) -> Timings | None:
@@ -223,10 +227,10 @@ class CleanTimes:
         if device.type == "cpu":
             timer: Timer = CpuTimer()
         else:
-            l2_bytes = machine.hardware_of(device).l2_bytes or _USUAL_L2_BYTES
+            l2_bytes = machine.hardware_of(device).l2_bytes
             learnt = self._head_starts.get(device, HeadStart())
             with _on(device):
-                timer = Timer(device, 2 * l2_bytes, head_start=learnt)
+                timer = Timer(device, l2_bytes, head_start=learnt)
         if self._users:
             self._timers[device] = timer
         return timer

@@ -1,7 +1,7 @@
 """What is learned: features, networks, training, evaluation, model files and their registry.
 
-Names are loaded when they are asked for: a compile that asks a model needs neither the training
-nor torch's modules.
+Names are loaded when they are asked for: a compile that asks a model does not need the training,
+and a network in torch only while the model's file is checked against it.
 """
 
 from importlib import import_module
