@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -172,3 +174,15 @@ def test_a_named_model_is_held_against_the_release_that_is_here(strict: bool) ->
     status = registration.status()
     assert status.counters.decisions == (1 if OF_THIS_RELEASE or not strict else 0)
     assert bool(status.notes) == (not OF_THIS_RELEASE and not strict)
+
+
+def test_a_decision_needs_nothing_that_data_files_need() -> None:
+    """It would be imported in the middle of somebody's first compile."""
+    program = (
+        "import sys, torch_diode\n"
+        "from torch_diode.types.problem import MMShape\n"
+        "best = torch_diode.rank(MMShape('mm', 64, 64, 64), hardware='nvidia-h200', top=1)\n"
+        "print(len(best), 'pyarrow' in sys.modules)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert ended.stdout.split() == [b"1", b"False"]

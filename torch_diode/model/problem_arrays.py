@@ -11,13 +11,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import BIASES, DTYPE_BYTES, OPS, MMShape
+
+if TYPE_CHECKING:
+    from torch_diode.types.dataset import Dataset
 
 PRECISIONS = ("bfloat16", "float16", "float32", "tf32")
 """What products are computed in; anything else is number `len(PRECISIONS)`."""
