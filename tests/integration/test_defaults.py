@@ -176,8 +176,9 @@ def test_a_named_model_is_held_against_the_release_that_is_here(strict: bool) ->
     assert bool(status.notes) == (not OF_THIS_RELEASE and not strict)
 
 
-def test_a_decision_needs_nothing_that_data_files_need() -> None:
+def test_a_decision_needs_nothing_that_data_files_need(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be imported in the middle of somebody's first compile."""
+    monkeypatch.delenv("TORCH_DIODE_MODEL")
     program = (
         "import sys, torch_diode\n"
         "from torch_diode.types.problem import MMShape\n"
