@@ -7,7 +7,9 @@ never wrong, but may have a kernel compiled for so many of the problems only, an
 compile time, which is to stay low as well; what the shipped model chooses, whichever model the run
 was of, and how much of its regret is the choice between its kernel and ATen; and what the times of
 a sweep over the complete space would have chosen where there was one: a yardstick and no bound,
-since a model does not follow each time's noise.
+since a model does not follow each time's noise. And what the shipped model chooses on the problems
+of the live runs before, on those of all of them, and on those only the last one had; a problem that
+several had counts as it was in the last.
 
 Whole models (`results/models_live.json`): the time of a call, had every matmul the fastest kernel
 the model knows of, and all else stayed as it is. That a kernel may take along what follows the
@@ -28,6 +30,7 @@ from _live import RESULTS, Row, as_table, geomean, made_with, quantile, save, sh
 from _models_ratios import IN_TURN
 from _selection import DIODE, VALIDATION, chosen_aten, plainly, ratios
 
+from torch_diode.candidates.offers import rows_aligned
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
@@ -35,7 +38,7 @@ from torch_diode.integration import selection
 from torch_diode.integration.plain import runs_alone
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
+from torch_diode.types.problem import DTYPE_BYTES, MMShape
 
 SHARES = (0.0, 0.2, 0.4, 0.6, 1.0)
 MOST_COMPILE = 1.5
@@ -82,6 +85,41 @@ def judged_again(rows: Sequence[Row], heuristic: Heuristic, hardware: Hardware) 
         "ATen kept": chosen_aten(again),
         "ATen or its kernel, never wrong": geomean(right_side),
     }
+
+
+def over_best(rows: Sequence[Row], heuristic: Heuristic, hardware: Hardware) -> dict[str, float]:
+    """By problem: what the shipped model chooses over the best known, where it was timed."""
+    found = {}
+    for _, _, row in ratios(rows, ATEN, "best"):
+        chosen = runs_alone(*plainly(MMShape.from_key(row["problem"]), heuristic, hardware))
+        for ratio, _, _ in ratios([{**row, DIODE: str(chosen)}], DIODE, "best"):
+            found[row["problem"]] = ratio
+    return found
+
+
+def is_aligned(key: str) -> bool:
+    """Whether both operands' rows, as they lie in memory, are multiples of 16 bytes."""
+    problem = MMShape.from_key(key)
+    sizes, item = (problem.M, problem.N, problem.K), DTYPE_BYTES[problem.dtype]
+    return bool(rows_aligned(sizes, problem.transpose_a, problem.transpose_b, item))
+
+
+def other_cuts(
+    last: Sequence[Row], before: Sequence[Row], heuristic: Heuristic, hardware: Hardware
+) -> list[Row]:
+    """The same, of other draws than the last one."""
+    own, earlier = (over_best(rows, heuristic, hardware) for rows in (last, before))
+    met = {row["problem"] for row in before}
+    cuts = {
+        "runs before, rows of whole 16 bytes": [v for k, v in earlier.items() if is_aligned(k)],
+        "runs before, other rows": [v for k, v in earlier.items() if not is_aligned(k)],
+        "all runs": list({**earlier, **own}.values()),
+        "the last run, problems of no other": [v for k, v in own.items() if k not in met],
+    }
+    return [
+        {"of": name, "problems": len(v), "over best": geomean(v), "p99": quantile(v, 0.99)}
+        for name, v in cuts.items()
+    ]
 
 
 def by_the_sweep(rows: Sequence[Row], hardware: Hardware) -> Row:
@@ -157,12 +195,14 @@ def whole_models(results: Row, heuristic: Heuristic, hardware: Hardware) -> list
 
 
 def show(found: Row) -> None:
-    """Four small tables."""
+    """Small tables."""
     single = found["single matmuls"]
     head = ["kernels on", "compile over plain", "GPU time over the best known"]
     print(as_table([head, *(list(one.values()) for one in single["never wrong"])]))
     for part in (single["torch-diode"], single["the sweep"]):
         print(as_table([list(part), list(part.values())]))
+    cuts = found["other draws"]
+    print(as_table([list(cuts[0]), *(list(one.values()) for one in cuts)]))
     models = found["models"]
     print(as_table([list(models[0]), *(list(one.values()) for one in models)]))
     print(f"at best over plain, geometric mean {found['models at best']:.4f}")
@@ -182,10 +222,16 @@ def main() -> None:
         json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
         for name in ("selection_live", "models_live")
     )
+    before = [
+        row
+        for file in sorted(RESULTS.glob("selection_live_seed_*.json"))
+        for row in json.loads(file.read_text(encoding="utf-8"))["rows"]
+    ]
     models = whole_models(whole, heuristic, hardware)
     found = {
         "models of the live runs": [single["model"], whole["model"]],
         "single matmuls": single_matmuls(single, heuristic, hardware),
+        "other draws": other_cuts(single["rows"], before, heuristic, hardware),
         "models": models,
         "models at best": geomean([one["at best over plain"] for one in models]),
     }

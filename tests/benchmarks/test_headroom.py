@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.benchmarks.rehearsal import ROOT
+from tests.integration.forced import Forced
 from torch_diode.hardware import known
 
 RESULTS = ROOT / "benchmarks" / "results"
@@ -55,13 +56,36 @@ def test_the_model_of_a_run_is_judged_as_it_was(headroom: Any) -> None:
     assert found["ATen kept"] == pytest.approx(run["summary"]["chosen ATen"])
 
 
+def test_rows_are_told_apart_by_how_they_lie(headroom: Any) -> None:
+    assert headroom.is_aligned("mm:5x16x8:float16:nn")
+    assert not headroom.is_aligned("mm:5x16x12:float16:nn")  # A's rows have 24 bytes
+    assert not headroom.is_aligned("mm:5x12x8:float16:nn")  # B's
+    assert headroom.is_aligned("mm:5x12x8:float16:nt")
+    assert headroom.is_aligned("mm:5x12x4:float32:nt")
+
+
+def test_a_problem_of_several_runs_counts_as_in_the_last(headroom: Any) -> None:
+    key, other = "mm:512x512x512:bfloat16:nn", "mm:512x512x516:bfloat16:nn"
+    kernel = "triton::mm 16x16x16 g8 s1 w1"
+    rows = [
+        {"problem": name, "times": {"aten": [aten, 0.0], kernel: [1.0, 0.0]}}
+        for name, aten in ((key, 2.0), (other, 3.0), (key, 5.0))
+    ]
+    found = headroom.other_cuts(rows[2:], rows[:2], Forced(None), known("nvidia-h200"))
+    numbers = {cut["of"]: (cut["problems"], cut["over best"]) for cut in found}
+    assert numbers["runs before, rows of whole 16 bytes"] == (1, pytest.approx(2.0))
+    assert numbers["runs before, other rows"] == (1, pytest.approx(3.0))
+    assert numbers["all runs"] == (2, pytest.approx(15.0**0.5))
+    assert numbers["the last run, problems of no other"][0] == 0
+
+
 def test_the_committed_bounds_are_those_of_the_committed_results(tmp_path: Path) -> None:
     again = tmp_path / "headroom.json"
     command = [sys.executable, str(ROOT / "benchmarks" / "headroom.py"), "--output", str(again)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     found, kept = (json.loads(p.read_text()) for p in (again, RESULTS / "headroom.json"))
-    for name in ("single matmuls", "models"):
+    for name in ("single matmuls", "other draws", "models"):
         assert flat(found[name]) == pytest.approx(flat(kept[name]), rel=1e-3)
     single = found["single matmuls"]
     summary = json.loads((RESULTS / "selection_live.json").read_text())["summary"]

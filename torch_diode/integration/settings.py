@@ -23,7 +23,8 @@ SWITCHES = {
     "TORCH_DIODE_MODEL": "path of a model to decide with; 'none' for no model, 'shipped' for the "
     "package's own, also on a chip that is no close relative of its",
     "TORCH_DIODE_TABLE": "path of a lookup table to ask before the model",
-    "TORCH_DIODE_STRICT": "1 refuses models and table entries of another torch or triton",
+    "TORCH_DIODE_STRICT": "1 refuses models of another torch or triton, and table entries whose "
+    "template has changed since",
     "TORCH_DIODE_TMA": "1 offers TMA templates even where torch's config leaves them off",
     "TORCH_DIODE_EPILOGUES": "0 decides as if nothing followed a matmul",
 }
