@@ -292,3 +292,9 @@ def test_a_heuristic_needs_no_name() -> None:
 def test_a_wrong_top_is_refused(top: Any) -> None:
     with pytest.raises(InvalidValueError, match="top"):
         registration.enable(Forced(CONFIG), top=top)
+
+
+def test_what_is_no_integration_is_refused_and_nothing_is_on() -> None:
+    with pytest.raises(InvalidValueError, match="expected a BaseIntegration"):
+        registration.enable(Forced(CONFIG), integrations=[1])  # type: ignore[list-item]
+    assert not registration.status().enabled

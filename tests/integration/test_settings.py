@@ -53,3 +53,9 @@ def test_a_wrong_value_is_refused_by_name(environment: dict[str, str]) -> None:
 def test_what_is_not_given_stays() -> None:
     settings = Settings(mode="single", top=3)
     assert settings.changed(mode=None, top=7) == Settings(mode="single", top=7)
+
+
+@pytest.mark.parametrize("name", ["strict", "tma", "epilogues"])
+def test_a_switch_is_on_or_off_and_no_word_for_it(name: str) -> None:
+    with pytest.raises(InvalidValueError, match=f"{name}: got 'no'; expected True or False"):
+        Settings(**{name: "no"})  # type: ignore[arg-type]

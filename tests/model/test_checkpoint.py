@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import warnings
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -296,3 +297,15 @@ def test_a_flipped_bit_among_the_weights_is_found(tmp_path):
     path.write_bytes(data)
     with pytest.raises(FileFaultError, match="got a damaged file"):
         load_model(path)
+
+
+def test_what_is_no_model_is_refused_in_words_of_ours(tmp_path):
+    more, bare = tmp_path / "more.pt", tmp_path / "bare.pt"
+    torch.save({"weights": torch.nn.Linear(2, 2)}, more)
+    bare.write_bytes(pickle.dumps([1, 2, 3]))
+    for path, said in ((more, "more in it than tensors"), (bare, "no archive of torch's")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(FileFaultError, match=said) as caught:
+                load_model(path)
+        assert "weights_only" not in str(caught.value)

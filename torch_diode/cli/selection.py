@@ -23,7 +23,8 @@ def selected(
         wanted["op"] = ops
     chosen = dataset.filter(**wanted) if wanted else dataset
     if not len(chosen):
-        asked = " and ".join(f"{name} {value}" for name, value in wanted.items()) or "anything"
+        texts = {n: v if isinstance(v, str) else ", ".join(v) for n, v in wanted.items()}
+        asked = " and ".join(f"{name} {text}" for name, text in texts.items()) or "anything"
         have = ", ".join(dataset.texts("hardware")) or "nothing"
         found = ", ".join(str(path) for path in paths)
         raise EmptySelectionError(

@@ -18,7 +18,12 @@ from torch_diode.types.problem import MMShape
 from torch_diode.types.table import Table
 
 app = typer.Typer(
-    help="Lookup tables: build, inspect, export.", no_args_is_help=True, rich_markup_mode=None
+    help="""Lookup tables: build, inspect, export.
+
+    Example: torch-diode table build --dataset timings.parquet --output table.json
+    """,
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 TableFile = Annotated[Path, typer.Argument(help="Table file (JSON).")]

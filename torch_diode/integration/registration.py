@@ -21,7 +21,7 @@ from torch_diode.integration.matmul import MatmulIntegration
 from torch_diode.integration.settings import Settings
 from torch_diode.integration.sockets import Sockets
 from torch_diode.integration.status import Status, Step
-from torch_diode.types.errors import DiodeError, MissingPartError
+from torch_diode.types.errors import DiodeError, InvalidValueError, MissingPartError
 
 if TYPE_CHECKING:
     from torch_diode.heuristics.base import Heuristic
@@ -74,11 +74,17 @@ class Registration:
     def enable(self, settings: Settings, others: Iterable[BaseIntegration] = ()) -> None:
         """Plug in, with these settings; what is in already stays, with the new settings."""
         with self.lock:
+            more = list(others)
+            for integration in more:
+                if not isinstance(integration, BaseIntegration):
+                    raise InvalidValueError(
+                        f"integrations: got {integration!r:.60}; expected a BaseIntegration"
+                    )
             self.refused = None
             if not has_torch():
                 raise MissingPartError("torch: not installed; install torch 2.9 or later")
             self.matmul.change(settings)
-            for integration in (self.matmul, *others):
+            for integration in (self.matmul, *more):
                 if integration not in self.active:
                     integration.install(self.sockets)
                     self.active.append(integration)

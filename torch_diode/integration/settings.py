@@ -51,6 +51,11 @@ class Settings:
         if self.mode not in MODES:
             raise InvalidValueError(f"mode: got {self.mode!r}; expected one of {', '.join(MODES)}")
         self._check_heuristic()
+        for name in ("strict", "tma", "epilogues"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidValueError(
+                    f"{name}: got {getattr(self, name)!r:.40}; expected True or False"
+                )
         if not isinstance(self.top, int) or self.top < 1:
             raise InvalidValueError(f"top: got {self.top!r:.40}; expected a number, 1 or more")
 

@@ -140,12 +140,18 @@ def read_tensors(path: Path, device: str = "cpu") -> dict[str, Any]:
     from torch import _weights_only_unpickler as unpickler
 
     # What torch refuses a file with is no class of its own.
-    faults = (unpickler.UnpicklingError, zipfile.BadZipFile, *_TORCH_FAULTS)  # type: ignore[attr-defined]
+    more_than_plain: type[Exception] = unpickler.UnpicklingError  # type: ignore[attr-defined]
     try:
         with naming(path):
             _check_sums(path)
             data = torch.load(path, map_location=device, weights_only=True)
-    except faults as fault:
+    except more_than_plain:
+        # Torch's own words are advice on how to load it all the same.
+        raise FileFaultError(
+            f"{path}: got a file with more in it than tensors and plain values; expected a "
+            "torch-diode model"
+        ) from None
+    except (zipfile.BadZipFile, *_TORCH_FAULTS) as fault:
         reason = (str(fault).splitlines() or [""])[0]
         raise FileFaultError(
             f"{path}: got a file that is no plain model ({type(fault).__name__}: {reason:.120}); "
@@ -155,9 +161,13 @@ def read_tensors(path: Path, device: str = "cpu") -> dict[str, Any]:
 
 
 def _check_sums(path: Path) -> None:
-    """Refuse a file with a flipped byte, which torch would read as another number."""
+    """Refuse a file with a flipped byte, which torch would read as another number; and one that
+    is no archive: such were torch's files long ago, and a bare pickle is one still."""
     if not zipfile.is_zipfile(path):
-        return
+        raise FileFaultError(
+            f"{path}: got a file that is no plain model (no archive of torch's); expected tensors "
+            "and metadata only"
+        )
     with zipfile.ZipFile(path) as archive:
         damaged = archive.testzip()
     if damaged is not None:
