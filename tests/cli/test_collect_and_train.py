@@ -74,6 +74,8 @@ def test_on_a_cpu_there_is_nothing_to_learn_from(folder):
         (("--validation", "apart.msgpack"), "apart.msgpack: exists already"),
         (("--validation", "v.csv"), "v.csv: got the ending 'csv'"),
         (("--validation", "new.parquet"), "got the same file to train on and to validate on"),
+        (("--validation", "m.json"), "m.json: got the name of the model's card"),
+        (("--output", "m.json"), "m.json: got the name of the model's card"),
     ],
 )
 def test_what_is_wrong_with_a_later_step_is_said_before_the_first(folder, given, said):

@@ -135,3 +135,12 @@ def test_standard_output_is_added_to_and_stays_what_it_was(tmp_path):
     with target.open("a") as sink:
         subprocess.run([sys.executable, "-c", program], stdout=sink, check=True)
     assert target.read_text().splitlines() == ["kept", "before", "written", "after", "again"]
+
+
+def test_a_mask_that_is_set_later_counts(tmp_path):
+    before = os.umask(0o077)
+    try:
+        write_text(tmp_path / "private", "x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "private").stat().st_mode) == 0o600

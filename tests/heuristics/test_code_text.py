@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import subprocess
 import sys
 import threading
+import warnings
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +17,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from torch_diode.heuristics.code_text import callable_text
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 
 
 def made(source: str) -> Any:
@@ -233,3 +236,80 @@ def test_plain_values_are_the_same_in_every_process() -> None:
         for seed in ("1", "2", "3")
     }
     assert len(texts) == 1
+
+
+SMALL, BIG = (Candidate("triton::mm", TritonGEMMConfig(n, n, 32, 8, 3, 4)) for n in (32, 64))
+
+
+class Counted(int):
+    """A number that can hold more."""
+
+
+class Late:
+    @functools.cached_property
+    def worked_out(self) -> int:
+        return 1
+
+
+def returning(value: Any) -> Any:
+    return lambda: value
+
+
+def made_by(number: int) -> Any:
+    def inner() -> int:
+        return number
+
+    return inner
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([SMALL, BIG, SMALL], [SMALL, BIG, BIG]),
+        ({1: SMALL, 2: BIG, 3: SMALL}, {1: SMALL, 2: BIG, 3: BIG}),
+        ([torch.float16, torch.int8, torch.float16], [torch.float16, torch.int8, torch.int8]),
+        ([made_by(1), made_by(2)], [made_by(1), made_by(3)]),
+        ({1: 1}.get, {1: 2}.get),
+        (os, sys),
+        (Counted(1), Counted(2)),
+        (ValueError("a"), ValueError("b")),
+        (torch.tensor([1j]), torch.tensor([1j]).conj()),
+        (torch.zeros(4)[:2], torch.ones(4)[:2]),
+        (torch.arange(6).reshape(2, 3), torch.arange(6).reshape(2, 3).t()),
+        (np.array([SMALL]), np.array([BIG])),
+    ],
+    ids=repr,
+)
+def test_what_differs_anywhere_differs(one: Any, other: Any) -> None:
+    assert callable_text(returning(one)) != callable_text(returning(other))
+    if not isinstance(one, torch.Tensor) or not one.is_conj():
+        assert callable_text(returning(one)) == callable_text(returning(one))
+
+
+def test_what_an_object_keeps_for_itself_changes_nothing() -> None:
+    late, logger = Late(), logging.getLogger("tests.code_text")
+    before = callable_text(returning((late, logger)))
+    assert late.worked_out == 1
+    logger.isEnabledFor(logging.DEBUG)
+    assert callable_text(returning((late, logger))) == before
+
+
+def test_a_tensor_without_numbers_of_its_own_is_of_this_process_alone() -> None:
+    with FakeTensorMode():
+        fake, another = torch.zeros(3), torch.zeros(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        text = callable_text(returning(fake))
+        assert callable_text(returning(fake)) == text
+        assert callable_text(returning(another)) != text
+
+
+def test_what_leads_back_to_itself_ends() -> None:
+    ring = Told(None)
+    ring.held = [ring, 1]
+    again = Told(None)
+    again.held = [again, 2]
+    assert callable_text(returning(ring)) != callable_text(returning(again))
+    endless: deque[Any] = deque()
+    endless.append(endless)
+    assert callable_text(returning(endless))

@@ -7,6 +7,7 @@ import warnings
 import pytest
 
 from torch_diode.integration.guard import Abstained, DiodeWarning, Guard, NotAsked, cause_of
+from torch_diode.types.errors import FileFaultError
 
 
 def fail(text: str) -> None:
@@ -97,3 +98,14 @@ def test_a_fault_that_cannot_say_what_it_is_stays_inside() -> None:
     guard = Guard()
     with pytest.warns(DiodeWarning, match="MuteError in mute"):
         assert guard.run(mute) is None
+
+
+def test_a_warning_says_all_of_a_fault_of_ours() -> None:
+    guard = Guard()
+    path = "/" + "folder/" * 40 + "model.pt"
+    with pytest.warns(DiodeWarning, match="no such file; check the path"):
+        guard.run(lambda: refuse_file(path))
+
+
+def refuse_file(path: str) -> None:
+    raise FileFaultError(f"{path}: no such file; check the path")

@@ -110,3 +110,13 @@ def test_an_entry_is_flat_in_json():
 def test_an_empty_table_has_no_hardware():
     assert (len(Table()), Table().hardware) == (0, ())
     assert Table().lookup("nvidia-h200", BIASED) == ()
+
+
+def test_data_that_tells_no_hash_is_not_given_anothers():
+    timings = [Timing("nvidia-h200", MMShape("mm", n, 64, 64), SMALL, 5.0) for n in (64, 128)]
+    told, untold = (Dataset.from_timings([one]) for one in timings)
+    told = Dataset(told.table, {"templates": ("triton::mm=ab",)})
+    for parts in ([told, untold], [untold, told]):
+        assert Dataset.merge(parts).template_hashes == {}
+    only_aten = Dataset.from_timings([Timing("nvidia-h200", MMShape("mm", 8, 8, 8), ATEN, 5.0)])
+    assert Dataset.merge([told, only_aten]).template_hashes == {"triton::mm": "ab"}

@@ -61,6 +61,7 @@ def collect_and_train(
         _check_trained(model, used=not skip_validation)
     else:
         _check_trainable(context, model, how, learning, collects=not skip_collection)
+        _check_card_apart(context, model, output, apart)
     if collects_apart:
         _check_apart(context, aside, output, alone=skip_collection)
     if not skip_collection:
@@ -113,6 +114,19 @@ def _check_trainable(
 
     check_writable(model, how.overwrite, "--model")
     Training(Data(how.output), model, learning, device=context.obj.device).check()
+
+
+def _check_card_apart(context: typer.Context, model: Path, *outputs: Path) -> None:
+    """Refuse a model whose card would take the place of what is collected."""
+    from torch_diode.collection.parts import output_file
+
+    cards = {model.with_suffix(ending).absolute() for ending in (".json", ".md")}
+    for output in outputs:
+        file = output_file(output, context.obj.form)[0]
+        if file.absolute() in cards:
+            raise FileFaultError(
+                f"{file}: got the name of the model's card; choose another name for it or --model"
+            )
 
 
 def _check_apart(context: typer.Context, aside: How, output: Path, alone: bool) -> None:

@@ -16,6 +16,7 @@ from torch_diode.cli.output import say
 from torch_diode.cli.reading import may_be_dataset, read_all
 from torch_diode.collection.stratum import Sizes, sizes_of
 from torch_diode.files.datasets import read_dataset, shards
+from torch_diode.files.faults import naming
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError, EmptySelectionError, FileFaultError
 from torch_diode.types.problem import MMShape
@@ -108,8 +109,13 @@ def _compared(path: Path, dataset: Dataset) -> set[Sizes]:
 
 def _shown(path: Path) -> Path:
     """As it is named from here."""
-    here = Path.cwd()
+    here = _here()
     return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _here() -> Path:
+    with naming("the working directory"):
+        return Path.cwd()
 
 
 def neighbours(output: Path) -> list[Path]:
@@ -129,7 +135,7 @@ def _folders(output: Path) -> list[Path]:
     """Beside the output, in the working directory, and beside the folder the output is in, if that
     is another; and the folders in each, which a dataset may be, or what an interrupted collection
     has so far. No deeper: who knows what else is there."""
-    here, beside = Path.cwd(), output.parent
+    here, beside = _here(), output.parent
     roots = (beside, here) if beside == here else (beside, here, beside.parent)
     found: dict[Path, None] = {}
     for root in roots:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import runpy
 import sys
@@ -60,6 +61,10 @@ def printing_aside() -> Iterator[None]:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
+        # What was printed and is still held back, here or by a library in C, was printed inside.
+        if sys.__stdout__ is not None:
+            sys.__stdout__.flush()
+        ctypes.CDLL(None).fflush(None)
         os.dup2(before, 1)
         os.close(before)
 

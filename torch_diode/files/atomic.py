@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +19,6 @@ STDOUT = 1
 _STREAMS = {"/dev/stdin": 0, "/dev/stdout": STDOUT, "/dev/stderr": 2}
 _DESCRIPTORS = (Path("/dev/fd"), Path("/proc/self/fd"))
 """What lies in these is an open file of ours, by its number."""
-_MASK = os.umask(0)
-os.umask(_MASK)
 
 
 @contextmanager
@@ -39,9 +38,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             return
         target = Path(os.path.realpath(path))
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
-        os.close(handle)
-        temporary = Path(name)
+        temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.tmp")
+        temporary.touch(exist_ok=False)  # with the permissions any new file has
         try:
             yield temporary
             _settle(temporary, target)
@@ -69,7 +67,8 @@ def _sink(path: Path) -> BinaryIO:
     number = descriptor(path)
     if number is None:
         return path.open("wb")
-    sys.stdout.flush()
+    if sys.stdout is not None:
+        sys.stdout.flush()
     return os.fdopen(os.dup(number), "wb")
 
 
@@ -77,7 +76,6 @@ def _settle(temporary: Path, target: Path) -> None:
     """Put the bytes on disk before the name: after a power cut a name must not outlive them."""
     with temporary.open("rb") as stream:
         os.fsync(stream.fileno())
-    temporary.chmod(0o666 & ~_MASK)
     temporary.replace(target)
 
 

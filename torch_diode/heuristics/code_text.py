@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
+import logging
 import sys
 import uuid
-from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
+from collections import deque
+from collections.abc import Callable
+from datetime import date, time, timedelta
 from pathlib import PurePath
 from types import (
     BuiltinFunctionType,
@@ -34,6 +37,8 @@ _PLAIN = (int, float, complex, bool, str, bytes, range, type(None), type(...))
 _PROCESS = uuid.uuid4().hex
 _NAMED = (ModuleType, type, FunctionType, BuiltinFunctionType)
 """Global values of these kinds are what a name in the code stands for, and change with it."""
+_VALUES = (int, float, complex, str, bytes, date, time, timedelta, BaseException)
+"""A class made of one of these has something in it that no attribute shows, and its text does."""
 
 
 def callable_text(fn: Any) -> list[str]:
@@ -41,11 +46,14 @@ def callable_text(fn: Any) -> list[str]:
     kind = fn if isinstance(fn, FunctionType) else type(fn)
     reader = _Reader(getattr(fn, "__module__", None) or kind.__module__)
     where = f"{getattr(fn, '__module__', '')}.{getattr(fn, '__qualname__', '')}"
-    if isinstance(fn, FunctionType):
-        return [where, *reader.function(fn)]
-    if isinstance(fn, _NAMED) and " at 0x" not in repr(fn):
+    if isinstance(fn, _NAMED) and not isinstance(fn, FunctionType) and " at 0x" not in repr(fn):
         return [where]
-    return [where, reader.instance(fn), *reader.function(kind.__call__)]
+    try:
+        if isinstance(fn, FunctionType):
+            return [where, reader.function(fn)]
+        return [where, reader.instance(fn), reader.function(kind.__call__)]
+    except RecursionError:
+        return [where, _of_this_process(fn)]
 
 
 class _Reader:
@@ -53,20 +61,37 @@ class _Reader:
 
     def __init__(self, module: str) -> None:
         self._module = module
-        self._seen: set[int] = set()
+        self._open: list[int] = []
+        """What is being read, from the outermost on."""
+        self._read: dict[int, tuple[Any, str]] = {}
+        """What has been read, and its text; held, so that nothing else takes its address."""
 
-    def function(self, fn: Any) -> list[str]:
-        code = getattr(fn, "__code__", None)
-        if code is None or id(code) in self._seen:
-            return [_name(fn)]
-        self._seen.add(id(code))
+    def function(self, fn: Any) -> str:
+        if getattr(fn, "__code__", None) is None:
+            return _name(fn)
+        return self._once(fn, lambda: "\n".join(self._function(fn)))
+
+    def _once(self, value: Any, text: Callable[[], str]) -> str:
+        """A short text for a long one, which is made when a thing is first met; one that leads back
+        to itself is known there by how far back that is."""
+        if id(value) in self._read:
+            return self._read[id(value)][1]
+        if id(value) in self._open:
+            return f"{_name(value)} ^{len(self._open) - self._open.index(id(value))}"
+        self._open.append(id(value))
+        found = f"{_name(value)} {hashlib.sha256(text().encode(errors='replace')).hexdigest()}"
+        self._open.pop()
+        self._read[id(value)] = (value, found)
+        return found
+
+    def _function(self, fn: Any) -> list[str]:
         keywords = sorted((fn.__kwdefaults__ or {}).items())
         return [
-            *self._code(code),
+            *self._code(fn.__code__),
             *(self._cell(cell) for cell in fn.__closure__ or ()),
             *(self.value(default) for default in fn.__defaults__ or ()),
             *(f"{name}={self.value(default)}" for name, default in keywords),
-            *self._globals(code, fn.__globals__),
+            *self._globals(fn.__code__, fn.__globals__),
         ]
 
     def _code(self, code: CodeType) -> list[str]:
@@ -92,37 +117,52 @@ class _Reader:
 
     def value(self, value: Any) -> str:
         """A value without its address in memory; sets in a fixed order."""
+        if type(value) in _PLAIN or isinstance(value, PurePath):
+            return repr(value)
         if isinstance(value, (set, frozenset)):
             return "{" + ", ".join(sorted(map(self.value, value))) + "}"
         if isinstance(value, dict):
             pairs = (f"{self.value(k)}: {self.value(v)}" for k, v in value.items())
             return "{" + ", ".join(pairs) + "}"
-        if type(value) in _PLAIN or isinstance(value, PurePath):
-            return repr(value)
-        if isinstance(value, Sequence):
+        if isinstance(value, (list, tuple, deque)):
             return "(" + ", ".join(map(self.value, value)) + ")"
-        if isinstance(value, FunctionType):
-            return "\n".join(self.function(value))
         if isinstance(value, np.ndarray):
-            return f"{value.dtype}{value.shape}" + value.tobytes().hex()
+            return self._array(value)
         if isinstance(value, _NAMED):
-            return _name(value)
+            return self._named(value)
+        if isinstance(value, logging.Logger):
+            return f"logger {value.name}"
         return _tensor(value) or self.instance(value)
+
+    def _array(self, value: np.ndarray[Any, Any]) -> str:
+        if value.dtype.hasobject:
+            return self.value(value.tolist())
+        return f"{value.dtype}{value.shape}" + _digest(np.ascontiguousarray(value))
+
+    def _named(self, value: Any) -> str:
+        if isinstance(value, FunctionType):
+            return self.function(value)
+        if isinstance(value, ModuleType):
+            return value.__name__
+        owner = getattr(value, "__self__", None)
+        if isinstance(value, BuiltinFunctionType) and not isinstance(owner, ModuleType | None):
+            return f"{_name(value)} of {self.value(owner)}"
+        return _name(value)
 
     def instance(self, value: Any) -> str:
         """An object by its class and state, whatever its own text says or leaves out."""
-        if id(value) in self._seen:
-            return _name(value)
-        self._seen.add(id(value))
+        return self._once(value, lambda: self._instance(value))
+
+    def _instance(self, value: Any) -> str:
         if isinstance(value, MethodType):
-            return "\n".join([*self.function(value.__func__), self.instance(value.__self__)])
+            return "\n".join([self.function(value.__func__), self.instance(value.__self__)])
         if isinstance(value, functools.partial):
             return self.value((value.func, value.args, value.keywords))
         state = _state(value)
-        if state is not None:
-            return f"{_name(value)} {self.value(state)}"
-        text = repr(value)
-        return _of_this_process(value) if " at 0x" in text else text
+        text = "" if state and not isinstance(value, _VALUES) else repr(value)
+        if " at 0x" in text:
+            text = _of_this_process(value) if state is None else ""
+        return f"{text} {self.value(state or {})}"
 
 
 def _tensor(value: Any) -> str:
@@ -130,12 +170,19 @@ def _tensor(value: Any) -> str:
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor):
         return ""
-    if value.device.type != "cpu" or value.layout != torch.strided:
+    plain = type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout == torch.strided
+    if not plain or value.device.type != "cpu" or value.is_conj() or value.is_neg():
         return f"{_of_this_process(value)} {value._version}"
     # Read as it lies in memory: a compile may have turned what acts on tensors into tracing.
-    storage = value.untyped_storage()
-    laid = (value.dtype, *value.shape, value.stride(), value.storage_offset())
-    return f"{laid}{ctypes.string_at(storage.data_ptr(), storage.nbytes()).hex()}"
+    start, size = value.data_ptr(), value.numel() * value.element_size()
+    if not value.is_contiguous():
+        start, size = value.untyped_storage().data_ptr(), value.untyped_storage().nbytes()
+    laid = (value.dtype, *value.shape, value.stride(), value.is_contiguous())
+    return f"{laid}{_digest((ctypes.c_char * size).from_address(start) if size else b'')}"
+
+
+def _digest(data: Any) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _of_this_process(value: Any) -> str:
@@ -143,19 +190,21 @@ def _of_this_process(value: Any) -> str:
 
 
 def _state(value: Any) -> dict[str, Any] | None:
-    """What an object holds, by name; None for one that shows nothing, not written in Python."""
-    if is_dataclass(value):
-        return {field.name: getattr(value, field.name, None) for field in fields(value)}
-    declared = [vars(part).get("__slots__") for part in type(value).__mro__]
+    """What an object holds, by name, but for what it works out by itself; None for one that shows
+    nothing, not written in Python."""
+    kinds = type(value).__mro__
+    declared = [vars(kind).get("__slots__") for kind in kinds]
     if not any(declared) and not hasattr(value, "__dict__"):
         return None
-    slots = [name for part in type(value).__mro__ for name in vars(part) if _is_slot(part, name)]
+    slots = [name for kind in kinds for name in vars(kind) if _is(kind, name, MemberDescriptorType)]
     held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-    return held | getattr(value, "__dict__", {})
+    own = getattr(value, "__dict__", {})
+    cached = {n for n in own for kind in kinds if _is(kind, n, functools.cached_property)}
+    return held | {name: own[name] for name in own if name not in cached}
 
 
-def _is_slot(part: type, name: str) -> bool:
-    return isinstance(vars(part)[name], MemberDescriptorType)
+def _is(kind: type, name: str, what: type) -> bool:
+    return isinstance(vars(kind).get(name), what)
 
 
 def _names(code: CodeType) -> set[str]:

@@ -104,7 +104,7 @@ def _sentence(fault: Exception) -> str:
         lines = str(fault).strip().splitlines()
     except Exception:  # noqa: BLE001 - a fault that cannot even say what it is
         lines = []
-    text = f"{type(fault).__name__}: {lines[0]:.160}" if lines else type(fault).__name__
+    text = f"{type(fault).__name__}: {lines[0]:.1000}" if lines else type(fault).__name__
     if lines and isinstance(fault, DiodeError):
         return text
     frames = traceback.extract_tb(fault.__traceback__)

@@ -105,7 +105,8 @@ class Dataset:
 
     @property
     def template_hashes(self) -> dict[str, str]:
-        """The hash of each template that was measured, where that is known and there is one."""
+        """The hash of each template that was measured, where that is known and there is one; a
+        template without is named with none."""
         pairs = [text.partition("=") for text in self.provenance.get("templates", ())]
         names = [name for name, _, _ in pairs]
         return {name: text for name, _, text in pairs if text and names.count(name) == 1}
@@ -156,6 +157,12 @@ class Dataset:
         for part in parts:
             for name, met in part.provenance.items():
                 united[name] = tuple(sorted({*united.get(name, ()), *met}))
+        if "templates" in united:
+            # What a part does not tell must not be taken for what another one does.
+            untold = [part for part in parts if "templates" not in part.provenance]
+            names = {name for part in untold for name in part.texts("template")}
+            marks = {f"{name}=" for name in names if name.startswith("triton::")}
+            united["templates"] = tuple(sorted({*united["templates"], *marks}))
         return cls(table, united)
 
     @cached_property
