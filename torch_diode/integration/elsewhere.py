@@ -16,6 +16,7 @@ import torch._inductor.config as inductor_config
 from torch.fx import Graph, GraphModule
 
 from torch_diode.integration import releases
+from torch_diode.integration.answer import keep_alone
 from torch_diode.integration.lowering import Input, Lowered, lower, pretend
 from torch_diode.types.hardware import Hardware
 
@@ -66,7 +67,8 @@ def lower_on(captured: CapturedGraph, hardware: Hardware) -> Lowered:
         return captured.module(*arguments)
 
     # Where the program asked for a benchmark there is no chip to make it: one choice needs none.
-    undo = releases.add_preprocessing(lambda choices: choices[:1])
+    # The one that is to stand alone, if any: this may be asked before the integration is.
+    undo = releases.add_preprocessing(lambda choices: keep_alone(choices)[:1])
     try:
         with pretend(hardware):
             return lower(run, tensors, captured.config)
