@@ -79,7 +79,7 @@ class _Reader:
         if id(value) in self._open:
             return f"{_name(value)} ^{len(self._open) - self._open.index(id(value))}"
         self._open.append(id(value))
-        found = f"{_name(value)} {hashlib.sha256(text().encode(errors='surrogatepass')).hexdigest()}"
+        found = f"{_name(value)} {_digest(text().encode(errors='surrogatepass'))}"
         self._open.pop()
         self._read[id(value)] = (value, found)
         return found
