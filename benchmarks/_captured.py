@@ -35,7 +35,7 @@ def captured_with(
 ) -> tuple[Callable[[], Any], Tensor]:
     """The same, its matmul run by one candidate."""
     from torch_diode.integration import registration
-    from torch_diode.integration.static_kernels import Exactly
+    from workflows.measuring.static_kernels import Exactly
 
     with registration.using(Exactly([candidate]), epilogues=False):
         return captured(fn, inputs)

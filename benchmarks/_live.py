@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from torch_diode.files.atomic import write_text
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration.guard import DiodeWarning, Guard
+from torch_diode.integration.hooks.fallback import DiodeWarning, Fallback
 from torch_diode.model.checkpoint import load_weights
 from torch_diode.model.shipped import SHIPPED, shipped_model
 from torch_diode.types.errors import MissingPartError
@@ -112,12 +112,12 @@ def gpu_name() -> str:
 
 def shipped(hardware: Hardware) -> Heuristic:
     """The chip's model that comes along, whatever `TORCH_DIODE_MODEL` says."""
-    from torch_diode.integration import defaults
+    from torch_diode.integration import default_heuristic
     from torch_diode.integration.settings import Settings
 
-    found = defaults.default_heuristic(hardware, Settings(model=SHIPPED))
+    found = default_heuristic.default_heuristic(hardware, Settings(model=SHIPPED))
     if found is None:
-        raise MissingPartError(f"{hardware.name}: {defaults.NO_MODEL}; train one first")
+        raise MissingPartError(f"{hardware.name}: {default_heuristic.NO_MODEL}; train one first")
     return found
 
 
@@ -144,7 +144,7 @@ def _plain(value: Any) -> Any:
 
 def attempted(step: Callable[[], Result]) -> tuple[Result | None, str]:
     """What a step returns, or what it raised: one case that fails must not cost the others."""
-    guard = Guard()
+    guard = Fallback()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiodeWarning)
         result = guard.run(step)

@@ -15,8 +15,8 @@ def picks() -> Iterator[dict[str, str]]:
     """By problem, as Inductor tells of them; nothing where it has nothing to choose from."""
     from torch._inductor.kernel_inputs import MMKernelInputs
 
-    from torch_diode.integration.feedback import add_feedback, candidate_of
-    from torch_diode.integration.problem import problem_of
+    from torch_diode.integration.autotune.feedback import add_feedback, candidate_of
+    from torch_diode.integration.deciding.problem import problem_of
 
     found: dict[str, str] = {}
 

@@ -17,11 +17,11 @@ from _live import Row, geomean, quantile
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration.plain import plain_ranking
-from torch_diode.model.features import roofline_us
-from torch_diode.model.problem_arrays import ProblemArrays
+from torch_diode.integration.deciding.plain_choice import plain_ranking
+from torch_diode.model.features.extractor import roofline_us
+from torch_diode.model.features.problem_arrays import ProblemArrays
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape

@@ -15,15 +15,15 @@ import torch
 from _live import shipped
 from _selection import DEFAULT, DIODE, NO_MATMUL, PLAIN, TUNED, Row
 
-from torch_diode.candidates.one_step import as_in_space
-from torch_diode.collection.crew import Mark
-from torch_diode.collection.operands import Operands, operands, tf32
-from torch_diode.collection.timer import Launch, Timer, half_width
-from torch_diode.collection.tried import tried
-from torch_diode.collection.worker import surviving
+from torch_diode.candidates.gpu.k_loop import as_in_space
+from torch_diode.collection.kernels.operands import Operands, operands, tf32_precision
+from torch_diode.collection.timers.cuda import CudaTimer, Launch, half_width
+from torch_diode.collection.workers.jobs import catch_job_errors
+from torch_diode.collection.workers.pool import ProgressMarker
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
+from workflows.measuring.verify_kernels import verify_kernels
 
 ROUNDS = ((float("inf"), 4), (1.3, 8))
 AUTOTUNE = "max-autotune-no-cudagraphs"
@@ -56,9 +56,9 @@ class Cold:
     problem: MMShape
 
 
-def bench(hardware: Hardware, seed: int, _: Mark) -> Callable[[Any], Any]:
+def bench(hardware: Hardware, seed: int, _: ProgressMarker) -> Callable[[Any], Any]:
     """Answers Clean, Tune and Cold."""
-    return surviving(Bench(hardware, seed).answer, torch.cuda.synchronize)
+    return catch_job_errors(Bench(hardware, seed).answer, torch.cuda.synchronize)
 
 
 class Bench:
@@ -66,14 +66,14 @@ class Bench:
 
     def __init__(self, hardware: Hardware, seed: int) -> None:
         self.device = torch.device("cuda", torch.cuda.current_device())
-        self.timer = Timer(self.device, hardware.l2_bytes, seed)
+        self.timer = CudaTimer(self.device, hardware.l2_bytes, seed)
         self.generator = torch.Generator(self.device).manual_seed(seed)
         self.heuristic = shipped(hardware)
         self._warm, self._turn = False, 0
 
     def answer(self, order: Any) -> Row:
         """Whatever is asked."""
-        with tf32(order.problem.tf32):
+        with tf32_precision(order.problem.tf32):
             tensors = operands(order.problem, self.device, self.generator)
             if isinstance(order, Clean):
                 return self.clean(order, tensors)
@@ -83,7 +83,7 @@ class Bench:
 
     def clean(self, order: Clean, tensors: Operands) -> Row:
         """Times of all that run and are right; the reason for each that is not."""
-        from torch_diode.integration.static_kernels import bind_static
+        from workflows.measuring.static_kernels import bind_static
 
         makers: dict[str, Callable[[], Launch]] = {ATEN: tensors.aten}
         for kernel in order.kernels:
@@ -94,7 +94,7 @@ class Bench:
     def _timed(
         self, tensors: Operands, makers: dict[str, Callable[[], Launch]], always: set[str]
     ) -> tuple[dict[str, tuple[float, float]], dict[str, str]]:
-        outcomes = dict(zip(makers, tried(tensors, list(makers.values())), strict=True))
+        outcomes = dict(zip(makers, verify_kernels(tensors, list(makers.values())), strict=True))
         launches = {name: one.launch for name, one in outcomes.items() if one.launch is not None}
         faults = {name: one.reason for name, one in outcomes.items() if one.launch is None}
         calls, names = list(launches.values()), list(launches)
@@ -119,7 +119,7 @@ class Bench:
         return row
 
     def _autotuned(self, tensors: Operands, method: str) -> tuple[Row, Candidate | None]:
-        from torch_diode.integration.feedback import add_feedback, candidate_of
+        from torch_diode.integration.autotune.feedback import add_feedback, candidate_of
 
         heard: list[dict[Any, float]] = []
         undo = add_feedback(lambda timings, *_: heard.append(dict(timings)))
@@ -142,8 +142,8 @@ class Bench:
 
     def _over_aten(self, tensors: Operands, candidate: Candidate) -> tuple[float, float] | None:
         """Of a pick the clean part did not have: its time over ATen's."""
-        from torch_diode.collection.splits import split_launch
-        from torch_diode.integration.static_kernels import bind_static, static_kernels
+        from torch_diode.collection.kernels.split_k import split_launch
+        from workflows.measuring.static_kernels import bind_static, static_kernels
 
         name, makers = str(candidate), {ATEN: tensors.aten}
         if candidate.template == DECOMPOSE_K:

@@ -12,16 +12,16 @@ import torch
 from _live import shipped
 from _selection import Posed
 
-from torch_diode.candidates.one_step import as_in_space
-from torch_diode.candidates.resources import worth_compiling
+from torch_diode.candidates.gpu.k_loop import as_in_space
+from torch_diode.candidates.gpu.resources import worth_compiling
 from torch_diode.candidates.space import candidate_space
-from torch_diode.collection.crew import Mark
-from torch_diode.collection.operands import tf32
-from torch_diode.collection.worker import for_life, surviving
+from torch_diode.collection.kernels.operands import tf32_precision
+from torch_diode.collection.workers.jobs import catch_job_errors, enter_for_process_lifetime
+from torch_diode.collection.workers.pool import ProgressMarker
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
@@ -53,13 +53,13 @@ class Choices:
     kernels: tuple[Any, ...]
 
 
-def compiler(hardware: Hardware, _: Mark) -> Callable[[Any], Any]:
+def compiler(hardware: Hardware, _: ProgressMarker) -> Callable[[Any], Any]:
     """Answers Pose and Compile, pretending to have the chip."""
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
-    from torch_diode.integration.lowering import pretend
-    from torch_diode.integration.static_kernels import compile_static
+    from torch_diode.integration.capture.fake_gpu import pretend
+    from workflows.measuring.static_kernels import compile_static
 
-    for_life(pretend(hardware))
+    enter_for_process_lifetime(pretend(hardware))
     heuristic = shipped(hardware)
 
     def answer(order: Any) -> Any:
@@ -67,22 +67,22 @@ def compiler(hardware: Hardware, _: Mark) -> Callable[[Any], Any]:
             return compile_static(order.kernel)
         return choices_of(order.posed, hardware, heuristic)
 
-    return surviving(answer)
+    return catch_job_errors(answer)
 
 
 def choices_of(posed: Posed, hardware: Hardware, heuristic: Heuristic) -> Choices:
     """Through Inductor's real lowering, inside `pretend`."""
     from torch._inductor.virtualized import V
 
-    from torch_diode.integration.choices import DiodeInductorChoices
-    from torch_diode.integration.default_configs import ListRecorder, inputs_of
-    from torch_diode.integration.lowering import lower
-    from torch_diode.integration.static_kernels import static_kernels
+    from torch_diode.integration.capture.default_configs import ListRecorder, inputs_of
+    from torch_diode.integration.capture.fake_gpu import lower
+    from torch_diode.integration.hooks.choices import DiodeInductorChoices
+    from workflows.measuring.static_kernels import static_kernels
 
     problem = posed.problem
     op, inputs = getattr(torch, problem.op), inputs_of(problem)
     handler, recorder = DiodeInductorChoices(heuristic), ListRecorder()
-    with tf32(problem.tf32):
+    with tf32_precision(problem.tf32):
         with V.set_choices_handler(handler):
             lower(op, inputs, generate=False)
         with V.set_choices_handler(recorder):

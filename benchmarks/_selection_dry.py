@@ -11,13 +11,13 @@ from _selection import DEFAULT, DIODE, PLAIN, TUNED, Row
 from _selection_bench import Cold, Tune
 from _selection_compiling import Compile, compiler
 
-from torch_diode.collection.crew import Mark
+from torch_diode.collection.workers.pool import ProgressMarker
 from torch_diode.types.candidate import ATEN, Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 
 
-def dry_compiler(hardware: Hardware, mark: Mark) -> Callable[[Any], Any]:
+def dry_compiler(hardware: Hardware, mark: ProgressMarker) -> Callable[[Any], Any]:
     """Decides and renders as the real one, and compiles but one kernel."""
     real = compiler(hardware, mark)
     compiled: list[str] = []
@@ -33,7 +33,7 @@ def dry_compiler(hardware: Hardware, mark: Mark) -> Callable[[Any], Any]:
     return answer
 
 
-def dry_bench(hardware: Hardware, _: int, __: Mark) -> Callable[[Any], Row]:
+def dry_bench(hardware: Hardware, _: int, __: ProgressMarker) -> Callable[[Any], Row]:
     """Answers with the times the model predicts."""
     heuristic = shipped(hardware)
 

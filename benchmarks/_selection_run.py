@@ -13,10 +13,10 @@ from _selection import DEFAULT, Posed, Row
 from _selection_bench import Clean, Cold, Tune
 from _selection_compiling import Choices, Compile, Pose
 
-from torch_diode.collection.assembly import SAVE_EVERY_S, Assembly
-from torch_diode.collection.crew import Answered, Crew, Lost, Work, WorkerError
-from torch_diode.collection.worker import Failed
+from torch_diode.collection.workers.jobs import Failed
+from torch_diode.collection.workers.pool import JobResult, Work, WorkerDied, WorkerError, WorkerPool
 from torch_diode.types.candidate import ATEN, Candidate
+from workflows.measuring.pipeline import SAVE_EVERY_S, Pipeline
 
 OVERRUN_S = 30.0
 """A job begun in time may take so much longer than its part's share."""
@@ -40,14 +40,16 @@ class Run:
         start = {"problem": posed.problem.key, "set": posed.origin, "swept": bool(posed.swept)}
         return self.rows.setdefault(posed.problem.key, start)
 
-    def clean(self, benches: Crew[Any, Any], works: Sequence[Work], deadline: float) -> None:
+    def clean(self, benches: WorkerPool[Any, Any], works: Sequence[Work], deadline: float) -> None:
         """Compile on all cores, and time what is ready."""
         numbers = [n for n in range(len(self.problems)) if "times" not in self.row(n)]
-        with Crew[Any, Any](works) as compilers:
-            Assembly(CleanPart(self), numbers, self.faults).run(compilers, benches, deadline)
+        with WorkerPool[Any, Any](works) as compilers:
+            Pipeline(CleanPart(self), numbers, self.faults).run(compilers, benches, deadline)
         self._free(benches)
 
-    def one_by_one(self, part: str, cold: int, benches: Crew[Any, Any], deadline: float) -> None:
+    def one_by_one(
+        self, part: str, cold: int, benches: WorkerPool[Any, Any], deadline: float
+    ) -> None:
         """The bench alone on an idle machine."""
         try:
             for number, order in self.orders(part, cold):
@@ -60,7 +62,7 @@ class Run:
         finally:
             self.store()
 
-    def _free(self, benches: Crew[Any, Any]) -> None:
+    def _free(self, benches: WorkerPool[Any, Any]) -> None:
         """What overran is given up with its process; the next job starts another."""
         if benches.at_work():
             self.faults["bench: unfinished"] += 1
@@ -76,7 +78,7 @@ class Run:
                 cold -= 1
                 yield number, Cold(posed.problem)
 
-    def _wait(self, benches: Crew[Any, Any], until: float) -> None:
+    def _wait(self, benches: WorkerPool[Any, Any], until: float) -> None:
         while benches.at_work() and time.monotonic() < until:
             for event in benches.read(0.5):
                 self._take(event)
@@ -84,8 +86,8 @@ class Run:
             self.store()
             self._saved = time.monotonic()
 
-    def _take(self, event: Answered[Any, Any] | Lost[Any]) -> None:
-        if isinstance(event, Lost):
+    def _take(self, event: JobResult[Any, Any] | WorkerDied[Any]) -> None:
+        if isinstance(event, WorkerDied):
             if event.job is None:
                 raise WorkerError(f"timing process: {event.reason}; look at the device")
             self.faults[f"bench: {event.reason}"] += 1

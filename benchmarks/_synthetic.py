@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from torch_diode.collection.shape_sources import LogNormal
-from torch_diode.types import columns as spec
+from torch_diode.collection.shape_sampling import LogNormal
+from torch_diode.types import schema as spec
 from torch_diode.types.dataset import Dataset
 
 EVENT_US = 0.032

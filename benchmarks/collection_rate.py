@@ -30,19 +30,19 @@ import numpy as np
 import torch
 from _live import RESULTS, made_with, save
 
-from torch_diode.collection.campaign import Campaign, Group
-from torch_diode.collection.installed import releases
-from torch_diode.collection.kernels import KernelLibrary
-from torch_diode.collection.node import compiling_processes
-from torch_diode.collection.own_caches import own_caches
-from torch_diode.collection.parts import WatchedStore
+from torch_diode.collection.cluster.node import compiling_processes
+from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.plan import CandidateRule, exhaustive, plan
-from torch_diode.collection.shape_sources import LogUniform, ShapeSource
+from torch_diode.collection.shape_sampling import LogUniform, ShapeSource
+from torch_diode.collection.store.output import WatchedStore
+from torch_diode.collection.sweep_run import Group, SweepRun
 from torch_diode.files.atomic import write_text
 from torch_diode.hardware import known
+from torch_diode.hardware.installed import versions
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
+from workflows.measuring.private_caches import private_caches
 
 ROOT = Path(__file__).parents[1]
 MOST_FLOPS = 5e10
@@ -78,12 +78,12 @@ def sweep(
     wanted: list[MMShape], hardware: Hardware, seconds: float, processes: int, seed: int
 ) -> dict[str, Any]:
     """Timings, and the seconds from before the first kernel is compiled to the last timing."""
-    from torch_diode.integration.template_source import template_source
+    from torch_diode.integration.capture.template_source import template_source
 
     library = KernelLibrary(template_source, hardware.units)
     groups = in_parts(wanted, exhaustive(hardware), library, PART, seed)
     kernels = len({spec for group in groups for spec in group.specs})
-    campaign = Campaign(groups, library, hardware, releases())
+    campaign = SweepRun(groups, library, hardware, versions())
     finished: list[Dataset] = []
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, WatchedStore(Path(folder)) as store:
@@ -110,7 +110,7 @@ def counted_times(finished: Sequence[Dataset]) -> dict[str, int]:
 
 def autotune(problem: MMShape, seconds: float) -> dict[str, Any]:
     """Inductor's search on one problem in a fresh process; how far it got in the time."""
-    with tempfile.TemporaryDirectory() as folder, own_caches():
+    with tempfile.TemporaryDirectory() as folder, private_caches():
         progress = Path(folder) / "progress.json"
         command = [sys.executable, __file__, "--child", problem.key, str(progress)]
         start = time.monotonic()
@@ -169,7 +169,7 @@ def search(problem: MMShape, progress: Path) -> None:
     """The child: max-autotune one problem, and keep writing down how far it is."""
     from torch._dynamo.utils import counters
 
-    from torch_diode.integration.feedback import autotune, count_benchmarks
+    from torch_diode.integration.autotune.feedback import autotune, count_benchmarks
 
     start, done = time.monotonic(), threading.Event()
     with count_benchmarks() as counts:
@@ -222,7 +222,7 @@ def main() -> None:
     wanted = problems(given.problems, given.seed)
     # Before the sweep: Inductor's processes would take its cores.
     searches = [autotune(p, given.autotune_seconds) for p in wanted[: given.autotune_problems]]
-    with own_caches():
+    with private_caches():
         swept = sweep(wanted, hardware, 60 * given.minutes, given.processes, given.seed)
     print(
         f"sweep of {swept['problems']:,} problems: {swept['compiled']:,} of {swept['kernels']:,} "

@@ -33,15 +33,16 @@ from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic, LookupTable
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration import defaults, registration, releases
-from torch_diode.integration.choices import DiodeInductorChoices
-from torch_diode.integration.decision import Decider
-from torch_diode.integration.lowering import Input, lower, pretend
-from torch_diode.integration.question import Question
+from torch_diode.integration import default_heuristic, registration
+from torch_diode.integration.capture.fake_gpu import Input, lower, pretend
+from torch_diode.integration.deciding.decider import Decider
+from torch_diode.integration.deciding.request import ChoiceRequest
+from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.choices import DiodeInductorChoices
 from torch_diode.integration.settings import Settings
 from torch_diode.model.shipped import SHIPPED
 from torch_diode.types.candidate import ATEN
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.ranking import Ranking
@@ -124,9 +125,9 @@ class Stopwatch:
             for owner, name, wrap in (
                 (Decider, "_decide", self._beginning),
                 (Decider, "_keep", self._ending),
-                (releases, "can_be_rendered", self._left_out),
-                (releases, "base_of", self._counted),
-                (releases, "fixed_layout", self._counted),
+                (torch_compat, "can_be_rendered", self._left_out),
+                (torch_compat, "base_of", self._counted),
+                (torch_compat, "fixed_layout", self._counted),
             ):
                 real = getattr(owner, name)
                 stack.callback(setattr, owner, name, real)
@@ -186,11 +187,11 @@ def asking_again(rounds: list[Stopwatch], last: int) -> Iterator[None]:
         asked.append((handler, op, inputs, templates, extra or {}, dict.fromkeys(choices, ())))
         if len(asked) == last:
             unwritten = {"can_be_rendered": lambda _: True, "leave_operands_alone": lambda _: None}
-            with mock.patch.multiple(releases, **unwritten):
+            with mock.patch.multiple(torch_compat, **unwritten):
                 for watch in rounds:
                     with watch.running():
                         for given in asked:
-                            handler.decider._decide(Question(*given))
+                            handler.decider._decide(ChoiceRequest(*given))
         return [choice for own in choices.values() for choice in own]
 
     DiodeInductorChoices._finalize_template_configs = hook  # type: ignore[method-assign,assignment]
@@ -293,7 +294,7 @@ def measure(hardware: Hardware, repeats: int, decisions_only: bool) -> dict[str,
         VendorFirst,
         AnalyticalHeuristic,
         lambda: table_for(hardware, rounds + 1),
-        lambda: defaults.default_heuristic(hardware, Settings(model=SHIPPED)),
+        lambda: default_heuristic.default_heuristic(hardware, Settings(model=SHIPPED)),
     )
     with pretend(hardware):
         latency = {

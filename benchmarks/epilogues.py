@@ -43,14 +43,14 @@ from _live import (
 from torch import Tensor
 from torch.nn import functional
 
-from torch_diode.collection.own_caches import own_caches
-from torch_diode.collection.started import seconds_alive
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration.epilogue import LONG, SHORT, STEPS, Epilogue
+from torch_diode.integration.deciding.epilogue_cost import LONG, SHORT, STEPS, Epilogue
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware
+from workflows.measuring.private_caches import private_caches
+from workflows.measuring.worker_state import seconds_alive
 
 SIZES = (
     (2048, 3072, 768),
@@ -114,11 +114,11 @@ class Bench:
     """Compiles, captures and times."""
 
     def __init__(self, hardware: Hardware, heuristic: Heuristic, seed: int) -> None:
-        from torch_diode.collection.timer import Timer
+        from torch_diode.collection.timers.cuda import CudaTimer
 
         self.heuristic = heuristic
         self.device = torch.device("cuda", torch.cuda.current_device())
-        self.timer = Timer(self.device, hardware.l2_bytes, seed)
+        self.timer = CudaTimer(self.device, hardware.l2_bytes, seed)
 
     def row(self, case: Case) -> Row:
         """Decisions and times of one case."""
@@ -163,7 +163,7 @@ class Bench:
 def dry_row(case: Case, heuristic: Heuristic) -> Row:
     """Decisions in the real lowering for the chip; times as predicted."""
     from torch_diode.integration import registration
-    from torch_diode.integration.lowering import Input, lower
+    from torch_diode.integration.capture.fake_gpu import Input, lower
 
     inputs = [Input(shape) for shape in case.shapes()]
     found = []
@@ -304,7 +304,7 @@ def show(rows: list[Row], hardware: Hardware) -> None:
 
 def measure(given: argparse.Namespace, hardware: Hardware) -> Iterator[Row]:
     """Rows as they come, until the time is up."""
-    from torch_diode.integration.lowering import pretend
+    from torch_diode.integration.capture.fake_gpu import pretend
 
     deadline = time.monotonic() - seconds_alive() + 60 * given.minutes
     heuristic = shipped(hardware)
@@ -339,7 +339,7 @@ def main() -> int:
     head = {**made_with(hardware.name, given.seed), "dry": given.dry}
     rows: list[Row] = []
     try:
-        with own_caches():
+        with private_caches():
             for row in measure(given, hardware):
                 rows.append(row)
                 save(given.output, {**head, "summary": summary(rows, hardware), "rows": rows})

@@ -30,12 +30,12 @@ from _live import RESULTS, Row, as_table, geomean, made_with, quantile, save, sh
 from _models_ratios import IN_TURN
 from _selection import DIODE, VALIDATION, chosen_aten, plainly, ratios
 
-from torch_diode.candidates.offers import rows_aligned
+from torch_diode.candidates.gpu.eligibility import rows_aligned
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
+from torch_diode.heuristics import policy
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration import selection
-from torch_diode.integration.plain import runs_alone
+from torch_diode.integration.deciding.plain_choice import runs_alone
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import DTYPE_BYTES, MMShape
@@ -129,7 +129,7 @@ def by_the_sweep(rows: Sequence[Row], hardware: Hardware) -> Row:
     codes, names = data.codes("template")
     template = np.asarray(names)[codes]
     times = data.values("time_us").astype(np.float64)
-    times -= np.where(template == ATEN, 0.0, selection.fixed_sizes_gain(times))
+    times -= np.where(template == ATEN, 0.0, policy.fixed_sizes_gain(times))
     times[~np.isin(template, (ATEN, "triton::mm", "triton::bmm"))] = np.nan
     fastest = [int(row) for row in data.problems.fastest(times, 1)]
     chosen = {data.problem(row).key: str(data[row].candidate) for row in fastest}

@@ -30,17 +30,17 @@ import torch
 from _live import RESULTS, Row, as_table, geomean, made_with, quantile, results_file, save, shipped
 from _selection import plainly
 
-from torch_diode.collection.ptxas import use_inductors_ptxas
+from torch_diode.collection.kernels.ptxas import use_inductors_ptxas
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import registration
-from torch_diode.integration.lowering import pretend
-from torch_diode.integration.plain import runs_alone
-from torch_diode.integration.static_kernels import compile_static, static_kernels
+from torch_diode.integration.capture.fake_gpu import pretend
+from torch_diode.integration.deciding.plain_choice import runs_alone
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.errors import DiodeError, InvalidValueError, MissingPartError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
+from workflows.measuring.static_kernels import compile_static, static_kernels
 
 STEPS = {
     "python": (),

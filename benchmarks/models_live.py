@@ -52,7 +52,7 @@ from _models_picks import picks
 from _models_ratios import IN_TURN, Row, show, summary
 from torch import Tensor
 
-from torch_diode.collection.started import seconds_alive
+from workflows.measuring.worker_state import seconds_alive
 
 MODES = ("reduce-overhead", "max-autotune", "default")
 STAGES = (

@@ -34,14 +34,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from torch_diode.candidates.space import candidate_space
-from torch_diode.collection.own_caches import own_caches
-from torch_diode.collection.started import seconds_alive
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
+from workflows.measuring.private_caches import private_caches
+from workflows.measuring.worker_state import seconds_alive
 
 SIZES = (
     (512, 768, 768),
@@ -112,20 +112,20 @@ def best_triton(problem: MMShape, hardware: Hardware, heuristic: Heuristic) -> C
 
 def taking_along() -> contextlib.AbstractContextManager[Any]:
     """As Inductor does where torch-diode does not prevent it."""
-    from torch_diode.integration import releases
+    from torch_diode.integration.hooks import torch_compat
 
-    return mock.patch.object(releases, "leave_operands_alone", return_value=None)
+    return mock.patch.object(torch_compat, "leave_operands_alone", return_value=None)
 
 
 class Bench:
     """Compiles, captures and times."""
 
     def __init__(self, hardware: Hardware, heuristic: Heuristic, seed: int) -> None:
-        from torch_diode.collection.timer import Timer
+        from torch_diode.collection.timers.cuda import CudaTimer
 
         self.hardware, self.heuristic = hardware, heuristic
         self.device = torch.device("cuda", torch.cuda.current_device())
-        self.timer = Timer(self.device, hardware.l2_bytes, seed)
+        self.timer = CudaTimer(self.device, hardware.l2_bytes, seed)
 
     def row(self, case: Case) -> Row:
         """Times of one case."""
@@ -150,8 +150,8 @@ class Bench:
 def dry_row(case: Case, hardware: Hardware, heuristic: Heuristic) -> Row:
     """What Inductor makes of it, both ways, for the chip; times made up."""
     from torch_diode.integration import registration
-    from torch_diode.integration.lowering import Input, lower
-    from torch_diode.integration.static_kernels import Exactly
+    from torch_diode.integration.capture.fake_gpu import Input, lower
+    from workflows.measuring.static_kernels import Exactly
 
     best = best_triton(case.problem, hardware, heuristic)
     inputs = [Input(shape, dtype) for shape, dtype in case.shapes()]
@@ -201,7 +201,7 @@ def show(rows: list[Row]) -> None:
 
 def measure(given: argparse.Namespace, hardware: Hardware) -> Iterator[Row]:
     """Rows as they come, until the time is up."""
-    from torch_diode.integration.lowering import pretend
+    from torch_diode.integration.capture.fake_gpu import pretend
 
     deadline = time.monotonic() - seconds_alive() + 60 * given.minutes
     heuristic = shipped(hardware)
@@ -237,7 +237,7 @@ def main() -> int:
     start = {**made_with(hardware.name, given.seed), "dry": given.dry}
     rows: list[Row] = []
     try:
-        with own_caches():
+        with private_caches():
             for row in measure(given, hardware):
                 rows.append(row)
                 save(given.output, {**start, "summary": summary(rows), "rows": rows})

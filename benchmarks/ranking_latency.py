@@ -21,7 +21,7 @@ from _live import RESULTS, made_with, save
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic, LookupTable
-from torch_diode.integration import defaults
+from torch_diode.integration import default_heuristic
 from torch_diode.integration.settings import Settings
 from torch_diode.model.shipped import SHIPPED
 from torch_diode.types.hardware import Hardware
@@ -57,7 +57,7 @@ def steps(hardware: Hardware) -> dict[str, tuple[float, Callable[[], object]]]:
     thousand = space.take(np.linspace(0, len(space) - 1, CANDIDATES).astype(np.int64))
     analytical, table = AnalyticalHeuristic(), lookup_table(hardware)
     fresh = iter(MMShape("mm", 4096, 4096, 4096 + 8 * i) for i in range(1, 1_000_000))
-    model = defaults.default_heuristic(hardware, Settings(model=SHIPPED))
+    model = default_heuristic.default_heuristic(hardware, Settings(model=SHIPPED))
     found: dict[str, tuple[float, Callable[[], object]]] = {}
     if model is not None:
         found[f"shipped model, {CANDIDATES} candidates"] = (

@@ -40,16 +40,16 @@ from _selection_compiling import compiler
 from _selection_dry import dry_bench, dry_compiler
 from _selection_run import Run
 
-from torch_diode.collection.assembly import GRACE_S
-from torch_diode.collection.crew import Crew
-from torch_diode.collection.node import compiling_processes
-from torch_diode.collection.own_caches import own_caches
-from torch_diode.collection.ptxas import use_inductors_ptxas
-from torch_diode.collection.started import seconds_alive
+from torch_diode.collection.cluster.node import compiling_processes
+from torch_diode.collection.kernels.ptxas import use_inductors_ptxas
+from torch_diode.collection.workers.pool import WorkerPool
 from torch_diode.hardware import known
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware
+from workflows.measuring.pipeline import GRACE_S
+from workflows.measuring.private_caches import private_caches
+from workflows.measuring.worker_state import seconds_alive
 
 PARTS = {"clean": 0.48, "tuned": 0.37, "cold": 0.15}
 """And the share of the time each may take."""
@@ -65,7 +65,7 @@ def measure(
     # First of all: Inductor, once imported, may have asked CUDA something, and what is forked
     # after that cannot use the GPU.
     timing, compiling = (dry_bench, dry_compiler) if given.dry else (bench, compiler)
-    with Crew[Any, Any]([lambda mark: timing(hardware, given.seed, mark)]) as benches:
+    with WorkerPool[Any, Any]([lambda mark: timing(hardware, given.seed, mark)]) as benches:
         benches.start()
         run = Run(posed_problems(given.problems, given.seed, hardware), rows, store, end)
         total = sum(PARTS[name] for name in parts)
@@ -111,7 +111,7 @@ def main() -> int:
         save(given.output, {**head, "summary": summary(kept), "rows": kept})
 
     try:
-        with own_caches(given.cache):
+        with private_caches(given.cache):
             run = measure(given, hardware, store, rows)
     except DiodeError as fault:
         print(f"error: {fault}", file=sys.stderr)

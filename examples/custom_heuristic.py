@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import torch_diode as td
-from torch_diode.heuristics.conformance import check_heuristic
+from torch_diode.heuristics.testing.conformance import check_heuristic
 
 
 @td.heuristic("matmul")

@@ -25,7 +25,8 @@ MAY_IMPORT = {
     "heuristics": GROUND | {"model"},
     "integration": GROUND | {"collection", "model", "heuristics"},
     "report": GROUND | {"model", "heuristics"},
-    "cli": GROUND | {"collection", "model", "heuristics", "integration", "report"},
+    "toolkit": GROUND | {"collection", "model", "heuristics", "integration", "report"},
+    "cli": GROUND | {"collection", "model", "heuristics", "integration", "report", "toolkit"},
 }
 COMPILER = ("torch._inductor", "torch._dynamo")
 
@@ -103,7 +104,10 @@ def test_the_list_has_no_circle():
         ("import torch_diode.cli.app", "torch_diode.types.problem"),
         ("def f():\n    from torch_diode import files", "torch_diode.types.problem"),
         ("from ..integration import guard", "torch_diode.heuristics.chain"),
-        ("from torch_diode.integration.guard import Guard", "torch_diode.collection.sweep"),
+        (
+            "from torch_diode.integration.hooks.fallback import Guard",
+            "torch_diode.collection.sweep",
+        ),
     ],
 )
 def test_an_import_that_points_the_other_way_would_be_seen(source, module):

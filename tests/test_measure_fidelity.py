@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from torch_diode.collection.crew import Crew
-from torch_diode.collection.timer import Measured
+from torch_diode.collection.timers.cuda import Measurement
+from torch_diode.collection.workers.pool import WorkerPool
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.hardware import known
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
@@ -74,7 +74,7 @@ def bench(_: Any) -> Callable[[Any], Any]:
     def answer(order: Any) -> Any:
         def timed(method: str, candidate: Any, factor: float) -> Any:
             time_us = factor * (10 + len(str(candidate)) + candidate.config.block_m)
-            measured = Measured(time_us, 0.01, 7)
+            measured = Measurement(time_us, 0.01, 7)
             problem = order.plan.problem
             return timing_of("nvidia-h200", problem, candidate, method, "ok", measured, {})
 
@@ -95,7 +95,7 @@ def output(workflow, planning, tmp_path, monkeypatch) -> Path:
     options = ["--output", str(folder), "--problems", "2", "--configs", "6", "--processes", "1"]
     given = workflow._parser().parse_args(options)
     run = workflow.make_run(given, H200, time.monotonic() + 120)
-    with Crew[Any, Any]([bench]) as benches:
+    with WorkerPool[Any, Any]([bench]) as benches:
         run.go(benches)
     assert run.faults == {}
     assert run.compiled_kernels == {workflow.STATIC: 12, workflow.SWEEP: len(run.specs())}
@@ -123,7 +123,7 @@ def test_a_sweeps_problems_are_timed_with_fixed_sizes_alone(workflow, tmp_path, 
     given = workflow._parser().parse_args([*source, "--output", str(tmp_path), "--processes", "1"])
     run = workflow.make_run(given, H200, time.monotonic() + 120)
     assert run.specs() == set()
-    with Crew[Any, Any]([bench]) as benches:
+    with WorkerPool[Any, Any]([bench]) as benches:
         run.go(benches)
     assert run.faults == {}
     assert run.compiled_kernels == {workflow.STATIC: 6}
@@ -159,7 +159,7 @@ def test_when_the_time_is_up_what_there_is_is_saved(workflow, tmp_path):
     saved: list[int] = []
     run = workflow.make_run(given, H200, time.monotonic())
     run.keep = lambda timings: saved.append(len(timings))
-    with Crew[Any, Any]([bench]) as benches:
+    with WorkerPool[Any, Any]([bench]) as benches:
         run.go(benches)
     assert saved == [0]
 

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from torch_diode.heuristics.custom import CustomHeuristic, heuristic
     from torch_diode.heuristics.model import ModelHeuristic
     from torch_diode.heuristics.table import LookupTable
+    from torch_diode.integration.autotune.feedback import MatmulDatasetCollector
     from torch_diode.integration.base import BaseIntegration
-    from torch_diode.integration.choices import DiodeInductorChoices
-    from torch_diode.integration.feedback import MatmulDatasetCollector
+    from torch_diode.integration.hooks.choices import DiodeInductorChoices
     from torch_diode.integration.matmul import MatmulIntegration
     from torch_diode.integration.rank import rank
     from torch_diode.integration.registration import disable, enable, explain, status, using
     from torch_diode.model.checkpoint import ModelPointer
-    from torch_diode.model.networks import DeepMatmulTimingModel, MatmulTimingModel
+    from torch_diode.model.networks.timing_models import DeepMatmulTimingModel, MatmulTimingModel
     from torch_diode.model.registry import ModelRegistry
     from torch_diode.model.registry import load_registered as load_model
     from torch_diode.model.wrapper import ModelWrapper
     from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-    from torch_diode.types.candidates import Candidates
+    from torch_diode.types.candidate_arrays import Candidates
     from torch_diode.types.dataset import Dataset
     from torch_diode.types.errors import DiodeError
     from torch_diode.types.hardware import Hardware
@@ -94,21 +94,21 @@ _HOMES = {
     "AnalyticalHeuristic": "heuristics.analytical",
     "BaseIntegration": "integration.base",
     "Candidate": "types.candidate",
-    "Candidates": "types.candidates",
+    "Candidates": "types.candidate_arrays",
     "Chain": "heuristics.chain",
     "CollectionMode": "collection.feedback",
     "CustomHeuristic": "heuristics.custom",
     "Dataset": "types.dataset",
-    "DeepMatmulTimingModel": "model.networks",
+    "DeepMatmulTimingModel": "model.networks.timing_models",
     "DiodeError": "types.errors",
-    "DiodeInductorChoices": "integration.choices",
+    "DiodeInductorChoices": "integration.hooks.choices",
     "Hardware": "types.hardware",
     "Heuristic": "heuristics.base",
     "LookupTable": "heuristics.table",
     "MMShape": "types.problem",
-    "MatmulDatasetCollector": "integration.feedback",
+    "MatmulDatasetCollector": "integration.autotune.feedback",
     "MatmulIntegration": "integration.matmul",
-    "MatmulTimingModel": "model.networks",
+    "MatmulTimingModel": "model.networks.timing_models",
     "ModelHeuristic": "heuristics.model",
     "ModelPointer": "model.checkpoint",
     "ModelRegistry": "model.registry",

@@ -8,11 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from torch_diode.collection.shape_sources import LogNormal, LogUniform
-from torch_diode.collection.strata import validation_strata
-from torch_diode.collection.stratum import MOST_BYTES, MOST_FLOPS, Sizes, Stratum, sizes_of
+from torch_diode.collection.problem_class import (
+    MOST_BYTES,
+    MOST_FLOPS,
+    ProblemClass,
+    Sizes,
+    sizes_of,
+)
+from torch_diode.collection.shape_sampling import LogNormal, LogUniform
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types.problem import BATCHED, MMShape
+from workflows.measuring.problem_classes import validation_strata
 
 REAL = Path(__file__).parents[1] / "diode_datasets/shapes/real_models.json"
 REAL_SHARE = 0.5
@@ -21,7 +27,7 @@ VALIDATION_ROUNDS = 2
 """So many draws of validation problems are kept out of training."""
 
 
-def validation_problems(number: int) -> list[tuple[Stratum, list[MMShape]]]:
+def validation_problems(number: int) -> list[tuple[ProblemClass, list[MMShape]]]:
     """Each stratum's problems: up to half from real models, the rest by the log-normal law."""
     seed = VALIDATION_SEED + number
     real = read_shapes(REAL).problems

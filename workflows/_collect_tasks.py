@@ -8,15 +8,15 @@ from collections import Counter
 import numpy as np
 
 from torch_diode.candidates.space import candidate_space
-from torch_diode.collection.campaign import Group, Task
-from torch_diode.collection.kernels import KernelLibrary
+from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.plan import kind_name, kind_of
-from torch_diode.collection.stratum import Sizes, Stratum
+from torch_diode.collection.problem_class import ProblemClass, Sizes
+from torch_diode.collection.sweep_run import Group, Task
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
-from torch_diode.integration.template_source import template_source
+from torch_diode.integration.capture.template_source import template_source
 from torch_diode.model.registry import load_registered
 from torch_diode.types.candidate import ATEN, Candidate
-from torch_diode.types.candidates import NUMBER_FIELDS, Candidates
+from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -59,7 +59,7 @@ def candidate_configs(
 
 
 def training_group(
-    stratum: Stratum,
+    stratum: ProblemClass,
     hardware: Hardware,
     problems: int,
     per_template: int,
@@ -84,7 +84,7 @@ def training_group(
 
 
 def ranked_group(
-    strata: list[Stratum],
+    strata: list[ProblemClass],
     hardware: Hardware,
     problems: int,
     configs: int,

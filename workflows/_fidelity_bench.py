@@ -9,18 +9,18 @@ from typing import Any
 import torch
 from _fidelity_plan import Plan
 
-from torch_diode.collection.crew import Mark
-from torch_diode.collection.installed import releases
-from torch_diode.collection.kernels import KernelLibrary, KernelSpec
-from torch_diode.collection.launching import Launcher
-from torch_diode.collection.operands import operands, tf32
-from torch_diode.collection.timer import Launch, Measured, Timer
-from torch_diode.collection.tried import tried
-from torch_diode.collection.worker import surviving
+from torch_diode.collection.kernels.launch import Launcher
+from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
+from torch_diode.collection.kernels.operands import operands, tf32_precision
+from torch_diode.collection.timers.cuda import CudaTimer, Launch, Measurement
+from torch_diode.collection.workers.jobs import catch_job_errors
+from torch_diode.collection.workers.pool import ProgressMarker
+from torch_diode.hardware.installed import versions
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
+from workflows.measuring.verify_kernels import verify_kernels
 
 STATIC, SWEEP = "inductor-static", "sweep"
 ROUNDS = ((float("inf"), 6), (1.3, 8))
@@ -36,20 +36,20 @@ class Time:
     specs: tuple[tuple[Candidate, KernelSpec], ...]
 
 
-def bench(hardware: Hardware, seed: int, _: Mark) -> Callable[[Time], Any]:
+def bench(hardware: Hardware, seed: int, _: ProgressMarker) -> Callable[[Time], Any]:
     """Answers problems with timings of both methods."""
     device = torch.device("cuda", torch.cuda.current_device())
-    timer = Timer(device, hardware.l2_bytes, seed)
+    timer = CudaTimer(device, hardware.l2_bytes, seed)
 
-    from torch_diode.integration.static_kernels import bind_static
-    from torch_diode.integration.template_source import template_source
+    from torch_diode.integration.capture.template_source import template_source
+    from workflows.measuring.static_kernels import bind_static
 
     launcher = Launcher(KernelLibrary(template_source, hardware.units))
     generator = torch.Generator(device).manual_seed(seed)
-    made_with = releases()
+    made_with = versions()
 
     def answer(order: Time) -> list[Timing]:
-        with tf32(order.plan.problem.tf32):
+        with tf32_precision(order.plan.problem.tf32):
             return timed(order)
 
     def timed(order: Time) -> list[Timing]:
@@ -64,10 +64,10 @@ def bench(hardware: Hardware, seed: int, _: Mark) -> Callable[[Time], Any]:
             wanted.append((SWEEP, candidate, make))
         methods = (STATIC, SWEEP) if order.specs else (STATIC,)
         wanted += [(method, Candidate(ATEN), tensors.aten) for method in methods]
-        outcomes = tried(tensors, [make for _, _, make in wanted])
+        outcomes = verify_kernels(tensors, [make for _, _, make in wanted])
         launches = {i: one.launch for i, one in enumerate(outcomes) if one.launch is not None}
         measured = timer.measure(list(launches.values()), ROUNDS)
-        results: dict[int, Measured] = dict(zip(launches, measured, strict=True))
+        results: dict[int, Measurement] = dict(zip(launches, measured, strict=True))
         return [
             timing_of(
                 hardware.name, problem, candidate, method, one.status, results.get(i), made_with
@@ -75,7 +75,7 @@ def bench(hardware: Hardware, seed: int, _: Mark) -> Callable[[Time], Any]:
             for i, ((method, candidate, _), one) in enumerate(zip(wanted, outcomes, strict=True))
         ]
 
-    return surviving(answer, torch.cuda.synchronize)
+    return catch_job_errors(answer, torch.cuda.synchronize)
 
 
 def timing_of(
@@ -84,7 +84,7 @@ def timing_of(
     candidate: Candidate,
     method: str,
     status: str,
-    measured: Measured | None,
+    measured: Measurement | None,
     made_with: dict[str, str],
 ) -> Timing:
     """What a kernel took; without a time where it has none."""

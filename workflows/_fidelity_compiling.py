@@ -9,10 +9,10 @@ from typing import Any
 
 from _fidelity_plan import Plan
 
-from torch_diode.candidates.offers import arch_number
-from torch_diode.collection.crew import Mark
-from torch_diode.collection.kernel_compile import Job, precompile
-from torch_diode.collection.worker import for_life, surviving
+from torch_diode.candidates.gpu.eligibility import arch_number
+from torch_diode.collection.kernels.compile import Job, precompile
+from torch_diode.collection.workers.jobs import catch_job_errors, enter_for_process_lifetime
+from torch_diode.collection.workers.pool import ProgressMarker
 from torch_diode.types.hardware import Hardware
 
 
@@ -37,12 +37,12 @@ class CompileSweep:
     job: Job
 
 
-def compiler(hardware: Hardware, _: Mark) -> Callable[[Any], Any]:
+def compiler(hardware: Hardware, _: ProgressMarker) -> Callable[[Any], Any]:
     """Answers the three, pretending to have the chip."""
-    from torch_diode.integration.lowering import pretend
-    from torch_diode.integration.static_kernels import compile_static, static_kernels
+    from torch_diode.integration.capture.fake_gpu import pretend
+    from workflows.measuring.static_kernels import compile_static, static_kernels
 
-    for_life(pretend(hardware))
+    enter_for_process_lifetime(pretend(hardware))
     arch = arch_number(hardware.arch)
 
     def answer(order: Any) -> Any:
@@ -52,4 +52,4 @@ def compiler(hardware: Hardware, _: Mark) -> Callable[[Any], Any]:
             return compile_static(order.kernel)
         return precompile(*order.job, arch)
 
-    return surviving(answer)
+    return catch_job_errors(answer)

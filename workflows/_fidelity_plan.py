@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from torch_diode.candidates.exhaustive import TMA_TEMPLATES
+from torch_diode.candidates.gpu.exhaustive import TMA_TEMPLATES
 from torch_diode.candidates.space import candidate_space
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.model.fidelity import SIZES, size_class
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import BATCHED, MMShape
+from workflows.measuring.fidelity import SIZES, size_class
 
 BIGGEST_TILE = {"float32": (2**17, 2**16), "": (2**21, 2**19)}
 """BLOCK_M × BLOCK_N × BLOCK_K of what is thought good, and of what is spread out: without tensor

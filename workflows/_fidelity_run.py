@@ -13,13 +13,13 @@ from _fidelity_bench import STATIC, SWEEP, Time
 from _fidelity_compiling import CompileStatic, CompileSweep, Lower, compiler
 from _fidelity_plan import Plan
 
-from torch_diode.collection.assembly import Assembly
-from torch_diode.collection.crew import Crew, Mark
-from torch_diode.collection.kernels import KernelInfeasibleError, KernelLibrary, KernelSpec
-from torch_diode.collection.launching import Launcher
+from torch_diode.collection.kernels.launch import Launcher
+from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelLibrary, KernelSpec
+from torch_diode.collection.workers.pool import ProgressMarker, WorkerPool
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.timing import Timing
+from workflows.measuring.pipeline import Pipeline
 
 ENOUGH = 2 / 3
 """At the end, a problem with this share of its kernels compiled is timed with those."""
@@ -53,15 +53,15 @@ class Run:
         """The sweep's kernels, each once."""
         return {spec for specs in self._specs for spec in specs.values()}
 
-    def go(self, benches: Crew[Any, Any]) -> None:
+    def go(self, benches: WorkerPool[Any, Any]) -> None:
         """Until done or out of time."""
 
-        def work(mark: Mark) -> Callable[[Any], Any]:
+        def work(mark: ProgressMarker) -> Callable[[Any], Any]:
             return compiler(self.hardware, mark)
 
-        with Crew[Any, Any]([work] * self.processes) as compilers:
+        with WorkerPool[Any, Any]([work] * self.processes) as compilers:
             numbers = range(len(self.plans))
-            Assembly(self, numbers, self.faults).run(compilers, benches, self.deadline)
+            Pipeline(self, numbers, self.faults).run(compilers, benches, self.deadline)
 
     def prepare(self, number: int) -> Lower:
         """Have Inductor render it."""

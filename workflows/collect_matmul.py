@@ -7,18 +7,17 @@
     python workflows/collect_matmul.py recheck --output again/ --dataset validation/ --refine
     python workflows/collect_matmul.py missing --output again/ --dataset validation/
 
-`train`: strata that share kernels (`collection/strata.py`), each with a random part of its configs,
-half of them drawn from those the analytical heuristic thinks well of: together the strata cover the
-space, and every problem has good candidates. With `--ranked` the configs are those the shipped
-model thinks fastest, and a kind's strata share them. `vendor`: ATen alone, on very many problems.
-`validation`: the whole space of fewer problems, some of them of real models, the fastest candidates
-timed again until the best time's noise is within half a percent. `recheck`: the contenders of a
-validation set once more, together: what was measured near the best, and what the shipped model
-thinks near it, since a time far above what a model predicts is more often a bad measurement than a
-bad prediction. `missing`: candidates a data set has no timing of, when the space has changed since
-it was collected. No problem of `train` or `vendor` has the op and sizes of one of
-`validation` or of the real models.
-"""
+`train`: strata that share kernels (`measuring/problem_classes.py`), each with a random part of its
+configs, half of them drawn from those the analytical heuristic thinks well of: together the strata
+cover the space, and every problem has good candidates. With `--ranked` the configs are those the
+shipped model thinks fastest, and a kind's strata share them. `vendor`: ATen alone, on very many
+problems. `validation`: the whole space of fewer problems, some of them of real models, the fastest
+candidates timed again until the best time's noise is within half a percent. `recheck`: the
+contenders of a validation set once more, together: what was measured near the best, and what the
+shipped model thinks near it, since a time far above what a model predicts is more often a bad
+measurement than a bad prediction. `missing`: candidates a data set has no timing of, when the space
+has changed since it was collected. No problem of `train` or `vendor` has the op and sizes of one of
+`validation` or of the real models."""
 
 from __future__ import annotations
 
@@ -42,25 +41,25 @@ from _collect_problems import (
 )
 from _collect_tasks import contenders, missing, ranked_group, training_group, validation_group
 
-from torch_diode.candidates.offers import arch_number
-from torch_diode.collection.campaign import Campaign, Group, GroupReport, Task
-from torch_diode.collection.compile_ahead import CompileAhead
-from torch_diode.collection.installed import releases
-from torch_diode.collection.kernel_compile import CompileOutcome
-from torch_diode.collection.kernels import KernelLibrary
+from torch_diode.candidates.gpu.eligibility import arch_number
+from torch_diode.collection.kernels.compile import CompileOutcome
+from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.plan import kind_name, kind_of
-from torch_diode.collection.started import seconds_alive
-from torch_diode.collection.store import TimingStore
-from torch_diode.collection.strata import training_strata
-from torch_diode.collection.stratum import Stratum
-from torch_diode.collection.timer import Timer
-from torch_diode.collection.vendor_sweep import VendorSweep
+from torch_diode.collection.problem_class import ProblemClass
+from torch_diode.collection.store.journal import TimingStore
+from torch_diode.collection.sweep_run import Group, GroupReport, SweepRun, Task
+from torch_diode.collection.timers.cuda import CudaTimer
+from torch_diode.collection.workers.compile_ahead import CompileAhead
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
-from torch_diode.integration.collected import collected_now
-from torch_diode.integration.template_source import template_source
+from torch_diode.hardware.installed import versions
+from torch_diode.integration.autotune.collected import collected_now
+from torch_diode.integration.capture.template_source import template_source
 from torch_diode.types.candidate import CONFIG_FIELDS
 from torch_diode.types.hardware import Hardware
+from workflows.measuring.problem_classes import training_strata
+from workflows.measuring.vendor_sweep import VendorSweep
+from workflows.measuring.worker_state import seconds_alive
 
 BAND = 0.005
 
@@ -86,7 +85,7 @@ def run_campaign(
     done = {problem for _, problem in store.done()}
     left = [replace(g, tasks=tuple(t for t in g.tasks if t[0] not in done)) for g in groups]
     groups = [group for group in left if group.tasks]
-    campaign = Campaign(groups, library, hardware, releases(), given.seed, band)
+    campaign = SweepRun(groups, library, hardware, versions(), given.seed, band)
     reports: list[GroupReport] = []
 
     def show(report: GroupReport) -> None:
@@ -139,7 +138,7 @@ def run_train(given: argparse.Namespace, start: float) -> None:
     make: Callable[..., Group] = training_group
     units: list[Any] = chosen
     if given.ranked:
-        kinds: dict[tuple[str, ...], list[Stratum]] = {}
+        kinds: dict[tuple[str, ...], list[ProblemClass]] = {}
         for s in chosen:
             kinds.setdefault((s.op, s.precision, s.layout, s.bias), []).append(s)
         make, units = ranked_group, list(kinds.values())
@@ -188,8 +187,8 @@ def run_vendor(given: argparse.Namespace, start: float) -> None:
     if given.plan:
         return
     device = torch.device("cuda", torch.cuda.current_device())
-    timer = Timer(device, hardware.l2_bytes, given.seed)
-    sweep = VendorSweep(hardware.name, timer, releases(), seed=given.seed)
+    timer = CudaTimer(device, hardware.l2_bytes, given.seed)
+    sweep = VendorSweep(hardware.name, timer, versions(), seed=given.seed)
     # In pieces, so that a run cut short has problems of every kind.
     pieces = [problems[i::20] for i in range(20)]
     done, begun = 0, time.monotonic()

@@ -23,11 +23,11 @@ from t5_encoder import INNER, LAYERS, TOKENS, WIDTH, Encoder
 from torch.func import functional_call
 
 import torch_diode as td
-from torch_diode.cli.output import print_table
-from torch_diode.cli.report import report
+from torch_diode.cli.commands.data.report import report
+from torch_diode.cli.console.output import print_table
 from torch_diode.hardware import known
-from torch_diode.integration.lowering import Input, lower, pretend
-from torch_diode.integration.record import Decision
+from torch_diode.integration.capture.fake_gpu import Input, lower, pretend
+from torch_diode.integration.deciding.record import Decision
 from torch_diode.types.errors import DiodeError
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -28,7 +28,7 @@ LARGEST_ERROR = 0.05
 
 def show() -> None:
     """Measure each variant and print compile and GPU times."""
-    from torch_diode.cli.output import print_table
+    from torch_diode.cli.console.output import print_table
 
     print(
         "\nThe same transformer, compiled and run on this machine's GPU, each way from scratch."

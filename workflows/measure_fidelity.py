@@ -34,26 +34,26 @@ from _fidelity_bench import STATIC, SWEEP, bench
 from _fidelity_plan import drawn_problems, make_plans, swept_plans
 from _fidelity_run import Run
 
-from torch_diode.collection.assembly import GRACE_S
-from torch_diode.collection.crew import Crew
-from torch_diode.collection.kernels import KernelLibrary
-from torch_diode.collection.node import compiling_processes
-from torch_diode.collection.own_caches import own_caches
-from torch_diode.collection.ptxas import use_inductors_ptxas
-from torch_diode.collection.started import seconds_alive
+from torch_diode.collection.cluster.node import compiling_processes
+from torch_diode.collection.kernels.library import KernelLibrary
+from torch_diode.collection.kernels.ptxas import use_inductors_ptxas
+from torch_diode.collection.workers.pool import WorkerPool
 from torch_diode.files.atomic import write_text
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.hardware import known
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.model.fidelity import agreements, as_table, by_size, size_class
 from torch_diode.model.shipped import SHIPPED
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError, EmptySelectionError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
+from workflows.measuring.fidelity import agreements, as_table, by_size, size_class
+from workflows.measuring.pipeline import GRACE_S
+from workflows.measuring.private_caches import private_caches
+from workflows.measuring.worker_state import seconds_alive
 
 FILES = {STATIC: "static.parquet", SWEEP: "sweep.parquet"}
 
@@ -64,7 +64,7 @@ def measure(given: argparse.Namespace, start: float) -> None:
     use_inductors_ptxas()
     # First of all: Inductor, once imported, may have asked CUDA something, and what is forked
     # after that cannot use the GPU.
-    with Crew[Any, Any]([lambda mark: bench(hardware, given.seed, mark)]) as benches:
+    with WorkerPool[Any, Any]([lambda mark: bench(hardware, given.seed, mark)]) as benches:
         benches.start()
         run = make_run(given, hardware, start)
         print(
@@ -82,8 +82,8 @@ def measure(given: argparse.Namespace, start: float) -> None:
 def make_run(given: argparse.Namespace, hardware: Hardware, start: float) -> Run:
     """Which problems with which candidates, and where to write."""
     from torch_diode.integration import registration
-    from torch_diode.integration.collected import collected_now
-    from torch_diode.integration.template_source import template_source
+    from torch_diode.integration.autotune.collected import collected_now
+    from torch_diode.integration.capture.template_source import template_source
 
     torch.set_num_threads(1)  # threads would not survive the fork
     registration.disable()
@@ -123,12 +123,12 @@ def posed_problems(given: argparse.Namespace, hardware: Hardware) -> list[MMShap
 
 def best_heuristic(hardware: Hardware) -> Heuristic:
     """The shipped model, or the analytical heuristic."""
-    from torch_diode.integration import defaults
+    from torch_diode.integration import default_heuristic
     from torch_diode.integration.settings import Settings
 
-    found = defaults.default_heuristic(hardware, Settings(model=SHIPPED))
+    found = default_heuristic.default_heuristic(hardware, Settings(model=SHIPPED))
     if found is None:
-        print(f"analytical heuristic, since {hardware.name}: {defaults.NO_MODEL}")
+        print(f"analytical heuristic, since {hardware.name}: {default_heuristic.NO_MODEL}")
     return found or AnalyticalHeuristic()
 
 
@@ -180,7 +180,7 @@ def main() -> int:
         if not torch.backends.cuda.is_built():
             print("skipped: needs a GPU, and this torch is built without CUDA")
             return 0
-        with own_caches():
+        with private_caches():
             measure(given, time.monotonic() - seconds_alive())
         if given.sweep is None:
             report(*(given.output / FILES[method] for method in (STATIC, SWEEP)), given.json)

@@ -27,14 +27,20 @@ import numpy as np
 import torch
 import triton
 
-from torch_diode.candidates.exhaustive import TRITON_TEMPLATES, exhaustive_configs
-from torch_diode.candidates.measured import COLUMNS, FOLDER, VERSION, kernel_name, read_measured
-from torch_diode.candidates.offers import arch_number
-from torch_diode.collection.compile_ahead import CompileAhead
-from torch_diode.collection.kernel_compile import CompileOutcome, longest_first
-from torch_diode.collection.kernels import KernelLibrary, KernelSpec
+from torch_diode.candidates.gpu.compiled_resources import (
+    COLUMNS,
+    FOLDER,
+    VERSION,
+    kernel_name,
+    read_measured,
+)
+from torch_diode.candidates.gpu.eligibility import arch_number
+from torch_diode.candidates.gpu.exhaustive import TRITON_TEMPLATES, exhaustive_configs
+from torch_diode.collection.kernels.compile import CompileOutcome, longest_first
+from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
+from torch_diode.collection.workers.compile_ahead import CompileAhead
 from torch_diode.files.atomic import write_text
-from torch_diode.integration.template_source import template_source
+from torch_diode.integration.capture.template_source import template_source
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.problem import MMShape
 

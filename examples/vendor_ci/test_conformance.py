@@ -7,7 +7,7 @@ import os
 import pytest
 
 import torch_diode as td
-from torch_diode.heuristics.conformance import check_heuristic
+from torch_diode.heuristics.testing.conformance import check_heuristic
 from torch_diode.model.checkpoint import load_model
 
 HEURISTICS = [

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from torch_diode.collection.kernels import KernelLibrary
+from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.plan import exhaustive, vendor_only
 from torch_diode.hardware import detect, known
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
@@ -74,7 +74,7 @@ def hardware() -> Hardware:
 @pytest.fixture(scope="module")
 def library(hardware: Hardware) -> KernelLibrary:
     pytest.importorskip("triton")
-    from torch_diode.integration.template_source import template_source
+    from torch_diode.integration.capture.template_source import template_source
 
     return KernelLibrary(template_source, hardware.units)
 

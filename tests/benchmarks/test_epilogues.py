@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.rehearsal import rehearse
-from torch_diode.integration.epilogue import IN_L2, LAUNCH_US
+from torch_diode.integration.deciding.epilogue_cost import IN_L2, LAUNCH_US
 
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 

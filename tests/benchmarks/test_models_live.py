@@ -15,7 +15,7 @@ from torch._inductor import select_algorithm as select
 
 from tests.benchmarks.rehearsal import ROOT, rehearse
 from torch_diode.hardware import known
-from torch_diode.integration.lowering import Input, lower, pretend
+from torch_diode.integration.capture.fake_gpu import Input, lower, pretend
 
 
 def test_every_model_runs_and_agrees_with_eager(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.benchmarks.rehearsal import ROOT, rehearse
-from torch_diode.candidates.one_step import as_in_space
+from torch_diode.candidates.gpu.k_loop import as_in_space
 from torch_diode.files.shape_sets import read_shapes
-from torch_diode.hardware.names import known
+from torch_diode.hardware.catalog import known
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
-from torch_diode.integration.lowering import pretend
+from torch_diode.integration.capture.fake_gpu import pretend
 from torch_diode.types.problem import MMShape
 
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")

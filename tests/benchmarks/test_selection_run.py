@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from torch_diode.collection import assembly
-from torch_diode.collection.crew import Crew, Mark
-from torch_diode.collection.worker import surviving
+from torch_diode.collection.workers.jobs import catch_job_errors
+from torch_diode.collection.workers.pool import ProgressMarker, WorkerPool
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.problem import MMShape
+from workflows.measuring import pipeline
 
 SCRIPTS = Path(__file__).parents[2] / "benchmarks"
 TIMES = {"aten": (10.0, 0.01)}
@@ -41,7 +41,7 @@ def run_of(running: ModuleType, sizes: list[int], **settings: Any) -> Any:
     return run
 
 
-def bench(_: Mark) -> Callable[[Any], Any]:
+def bench(_: ProgressMarker) -> Callable[[Any], Any]:
     """By the problem's M."""
 
     def answer(order: Any) -> Any:
@@ -59,10 +59,10 @@ def bench(_: Mark) -> Callable[[Any], Any]:
             return {"cold": {"plain": {"compile_s": 1.0}}}
         return {"ratios": {"triton::mm": (1.5, 0.02)}, "max-autotune": {"pick": "triton::mm"}}
 
-    return surviving(answer)
+    return catch_job_errors(answer)
 
 
-def compiler(_: Mark) -> Callable[[Any], Any]:
+def compiler(_: ProgressMarker) -> Callable[[Any], Any]:
     def answer(order: Any) -> Any:
         from _selection_compiling import Choices
 
@@ -78,7 +78,7 @@ def at(rows: dict[str, Any], size: int) -> dict[str, Any]:
 
 def test_a_job_that_fails_or_ends_its_process_costs_no_other(running):
     run = run_of(running, [13, 66, 32], end=time.monotonic() + 100)
-    with Crew[Any, Any]([bench]) as benches:
+    with WorkerPool[Any, Any]([bench]) as benches:
         run.one_by_one("cold", 3, benches, time.monotonic() + 100)
     assert "cold" in at(run.rows, 32)
     assert at(run.rows, 13)["fault"] == "Cold: ValueError: unlucky"
@@ -88,7 +88,7 @@ def test_a_job_that_fails_or_ends_its_process_costs_no_other(running):
 
 def test_what_overruns_one_part_is_given_up_before_the_next(running, monkeypatch):
     run = run_of(running, [32, 99], end=time.monotonic() + 1000)
-    with Crew[Any, Any]([bench]) as benches:
+    with WorkerPool[Any, Any]([bench]) as benches:
         clock = itertools.count()
 
         def monotonic() -> float:
@@ -97,7 +97,7 @@ def test_what_overruns_one_part_is_given_up_before_the_next(running, monkeypatch
             return float(next(clock)) if hangs else 0.0
 
         with monkeypatch.context() as patch:
-            patch.setattr(assembly, "time", SimpleNamespace(monotonic=monotonic))
+            patch.setattr(pipeline, "time", SimpleNamespace(monotonic=monotonic))
             run.clean(benches, [compiler], 3.0)
         assert at(run.rows, 32)["times"] == TIMES
         assert run.faults == {"bench: unfinished": 1}
@@ -107,7 +107,7 @@ def test_what_overruns_one_part_is_given_up_before_the_next(running, monkeypatch
 
 def test_nothing_is_waited_for_beyond_the_end(running):
     run = run_of(running, [99, 32], end=time.monotonic() + 1)
-    with Crew[Any, Any]([bench]) as benches:
+    with WorkerPool[Any, Any]([bench]) as benches:
         run.one_by_one("cold", 2, benches, run.end)
         assert benches.at_work() == []
     assert run.faults == {"bench: unfinished": 1}

@@ -7,14 +7,14 @@ import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from torch_diode.collection.bench import Setting
-from torch_diode.collection.cpu_timer import CpuTimer
-from torch_diode.collection.kernel_compile import CompileOutcome
-from torch_diode.collection.kernels import KernelSpec
-from torch_diode.collection.launching import Launcher
-from torch_diode.collection.operands import Operands
+from torch_diode.collection.kernels.compile import CompileOutcome
+from torch_diode.collection.kernels.launch import Launcher
+from torch_diode.collection.kernels.library import KernelSpec
+from torch_diode.collection.kernels.operands import Operands
 from torch_diode.collection.sweep import Sweep
-from torch_diode.collection.timer import Launch
+from torch_diode.collection.timers.cpu import CpuTimer
+from torch_diode.collection.timers.cuda import Launch
+from torch_diode.collection.workers.timing_worker import TimingSettings
 
 
 class DeadlyLauncher(Launcher):
@@ -38,7 +38,7 @@ def _illegal_access() -> None:
 
 
 @dataclass(frozen=True)
-class DeadlySetting(Setting):
+class DeadlySetting(TimingSettings):
     """`endings`: what kernels of this BLOCK_M do; `starts`: a file that gets a byte for
     each start of a process."""
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from torch_diode.collection import plan
-from torch_diode.collection.cpu_timer import cpu_library
+from torch_diode.collection.timers.cpu import cpu_library
 from torch_diode.hardware import known
 from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.problem import MMShape
 

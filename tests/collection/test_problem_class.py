@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from torch_diode.candidates.offers import DECOMPOSE_K_THRESHOLD, k_splits
-from torch_diode.collection.strata import training_strata, validation_strata
-from torch_diode.collection.stratum import MOST_FLOPS, Stratum, sizes_of
+from torch_diode.candidates.gpu.eligibility import DECOMPOSE_K_THRESHOLD, k_splits
+from torch_diode.collection.problem_class import MOST_FLOPS, ProblemClass, sizes_of
 from torch_diode.types.problem import MMShape
+from workflows.measuring.problem_classes import training_strata, validation_strata
 
 STRATA = [*training_strata(), *(stratum for stratum, _ in validation_strata())]
 
 
 @pytest.mark.parametrize("stratum", STRATA, ids=lambda s: s.name)
-def test_drawn_problems_are_of_the_stratum(stratum: Stratum) -> None:
+def test_drawn_problems_are_of_the_stratum(stratum: ProblemClass) -> None:
     drawn = stratum.problems(12, seed=5)
     assert len(set(drawn)) == 12
     assert drawn == stratum.problems(12, seed=5)
@@ -46,9 +46,9 @@ def test_drawn_problems_are_of_the_stratum(stratum: Stratum) -> None:
 
 
 def test_units_divide_and_nothing_higher_does() -> None:
-    scores = Stratum("bmm", "bfloat16", "nt", many=True, n_unit=1)
-    values = Stratum("bmm", "float16", "nn", k_unit=4)
-    words = Stratum("mm", "bfloat16", "nt", n_unit=2)
+    scores = ProblemClass("bmm", "bfloat16", "nt", many=True, n_unit=1)
+    values = ProblemClass("bmm", "float16", "nn", k_unit=4)
+    words = ProblemClass("mm", "bfloat16", "nt", n_unit=2)
     assert all(p.N % 2 == 1 and p.K % 8 == 0 for p in scores.problems(20, seed=1))
     assert all(p.K % 8 == 4 and p.N % 8 == 0 for p in values.problems(20, seed=1))
     assert all(p.N % 4 == 2 and p.K % 8 == 0 for p in words.problems(20, seed=1))
@@ -62,19 +62,19 @@ def test_units_divide_and_nothing_higher_does() -> None:
 
 
 def test_what_is_held_out_is_not_drawn() -> None:
-    stratum = Stratum("mm", "bfloat16", "nt")
+    stratum = ProblemClass("mm", "bfloat16", "nt")
     held = {sizes_of(p) for p in stratum.problems(30, seed=1)}
     again = stratum.problems(30, seed=1, never=held)
     assert not held & {sizes_of(p) for p in again}
 
 
 def test_even_means_that_no_block_leaves_a_rest() -> None:
-    for problem in Stratum("mm", "bfloat16", "nt", even=True).problems(40, seed=2):
+    for problem in ProblemClass("mm", "bfloat16", "nt", even=True).problems(40, seed=2):
         assert all(problem.K % block == 0 for block in (16, 32, 64, 128, 256) if block <= problem.K)
 
 
 def test_a_problem_of_another_kind_does_not_belong() -> None:
-    stratum = Stratum("addmm", "float16", "nt")
+    stratum = ProblemClass("addmm", "float16", "nt")
     problem = MMShape("addmm", 77, 320, 640, dtype="float16", transpose_b=True)
     assert stratum.has(problem)
     for other in (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_diode.collection.shape_sources import LogNormal, LogUniform, ShapeSource
+from torch_diode.collection.shape_sampling import LogNormal, LogUniform, ShapeSource
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types.errors import InvalidValueError
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from torch_diode.collection.cpu_timer import CpuTimer
 from torch_diode.collection.sweep import Sweep
+from torch_diode.collection.timers.cpu import CpuTimer
 from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
 
 RIGHT, SPOILT, IDLE = (TritonGEMMConfig(16, 16, 16, num_warps=warps) for warps in (1, 2, 4))

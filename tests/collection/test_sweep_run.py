@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pytest
 
 from torch_diode.collection import plan
-from torch_diode.collection.bench import Setting
-from torch_diode.collection.campaign import Campaign, GroupReport
-from torch_diode.collection.cpu_timer import cpu_library
-from torch_diode.collection.store import TimingStore
+from torch_diode.collection.store.journal import TimingStore
+from torch_diode.collection.sweep_run import GroupReport, SweepRun
+from torch_diode.collection.timers.cpu import cpu_library
+from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.hardware import detect
 from torch_diode.types.errors import MissingPartError
 from torch_diode.types.problem import MMShape
@@ -23,9 +23,9 @@ PROBLEMS = [
 ]
 
 
-def campaign(problems: list[MMShape], devices: tuple[str, ...] = ("cpu",)) -> Campaign:
+def campaign(problems: list[MMShape], devices: tuple[str, ...] = ("cpu",)) -> SweepRun:
     groups = plan.plan(problems, plan.vendor_only, cpu_library())
-    return Campaign(groups, cpu_library(), CPU, {"torch": "2.13.0"}, devices=devices)
+    return SweepRun(groups, cpu_library(), CPU, {"torch": "2.13.0"}, devices=devices)
 
 
 @pytest.mark.parametrize("devices", [("cpu",), ("cpu", "cpu")])
@@ -42,7 +42,7 @@ def test_groups_are_timed_kept_and_reported(devices, tmp_path):
 
 
 @dataclass(frozen=True)
-class SlowSetting(Setting):
+class SlowSetting(TimingSettings):
     """Each problem takes until a time well after the deadline."""
 
     until: float = 0.0
@@ -59,10 +59,10 @@ class SlowSetting(Setting):
         return sweep
 
 
-class SlowCampaign(Campaign):
+class SlowCampaign(SweepRun):
     until = 0.0
 
-    def setting(self) -> Setting:
+    def setting(self) -> TimingSettings:
         return SlowSetting(self.library, self.hardware, self.releases, until=self.until)
 
 

@@ -16,7 +16,7 @@ import typer
 
 from tests.docs.pages import PAGES, ROOT, Block, blocks
 from torch_diode.cli.app import app
-from torch_diode.cli.arguments import repeat_options
+from torch_diode.cli.options.multi_value import repeat_options
 
 ALL = [block for page in PAGES for block in blocks(page)]
 HAS_GPU = torch.cuda.is_available()

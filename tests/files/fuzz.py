@@ -39,7 +39,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests import samples
-from torch_diode.files import seal
+from torch_diode.files import checksum
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.files.shape_sets import read_shapes, write_shapes
 from torch_diode.files.solutions import read_solution
@@ -338,10 +338,10 @@ def strange_columns(chance: random.Random) -> bytes:
 
 def resealed(data: bytes) -> bytes:
     """The file with the checksum its bytes now have."""
-    start = data.rfind(seal.NAME) + len(seal.NAME) + 2
-    if seal.NAME not in data or start + 8 > len(data):
+    start = data.rfind(checksum.NAME) + len(checksum.NAME) + 2
+    if checksum.NAME not in data or start + 8 > len(data):
         return data
-    blank = data[:start] + seal.UNSEALED + data[start + 8 :]
+    blank = data[:start] + checksum.UNSEALED + data[start + 8 :]
     return data[:start] + b"%08x" % zlib.crc32(blank) + data[start + 8 :]
 
 

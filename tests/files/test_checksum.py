@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import samples
-from torch_diode.files.parquet_form import read_parquet, write_parquet
-from torch_diode.files.seal import NAME, check_seal, seal
+from torch_diode.files.checksum import NAME, add_checksum, check_checksum
+from torch_diode.files.parquet import read_parquet, write_parquet
 from torch_diode.types.errors import FileFaultError, InvalidValueError
 
 
@@ -19,7 +19,7 @@ def sealed(tmp_path):
 
 
 def test_a_file_that_is_as_it_was_written_passes(sealed):
-    check_seal(sealed.read_bytes())
+    check_checksum(sealed.read_bytes())
     assert read_parquet(sealed) == samples.dataset()
 
 
@@ -34,7 +34,7 @@ def test_any_flipped_bit_is_seen(sealed):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << chance.randrange(8)
         with pytest.raises(InvalidValueError, match="do not match the checksum"):
-            check_seal(damaged)
+            check_checksum(damaged)
 
 
 def test_a_change_in_the_footer_is_refused_though_every_page_is_whole(sealed):
@@ -54,7 +54,7 @@ def test_a_file_without_a_seal_is_read(sealed):
 
 def test_a_seal_is_set_once(sealed):
     with pytest.raises(RuntimeError, match="no place for a checksum"):
-        seal(bytearray(sealed.read_bytes()))
+        add_checksum(bytearray(sealed.read_bytes()))
 
 
 def test_an_empty_file_is_refused(tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from tests import samples
 from tests.strategies import datasets
-from torch_diode.files.tree import from_tree, to_tree
+from torch_diode.files.dataset_tree import from_tree, to_tree
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
 

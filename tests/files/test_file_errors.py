@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from torch_diode.files.faults import existing, naming
+from torch_diode.files.file_errors import existing, naming_file
 from torch_diode.types.errors import FileFaultError, InvalidValueError
 
 
@@ -19,12 +19,12 @@ from torch_diode.types.errors import FileFaultError, InvalidValueError
     ],
 )
 def test_whatever_is_wrong_with_a_file_names_the_file(fault, said):
-    with pytest.raises(FileFaultError, match=said), naming("x.json"):
+    with pytest.raises(FileFaultError, match=said), naming_file("x.json"):
         raise fault
 
 
 def test_a_mistake_of_ours_stays_what_it_is():
-    with pytest.raises(KeyError), naming("x.json"):
+    with pytest.raises(KeyError), naming_file("x.json"):
         raise KeyError("a bug must not look like a bad file")
 
 

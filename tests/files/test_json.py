@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_diode.files.json_form import dumps, loads, read_json, write_json
+from torch_diode.files.json import dumps, loads, read_json, write_json
 from torch_diode.types.errors import FileFaultError, InvalidValueError
 
 texts = st.text(st.characters(codec="utf-8"), max_size=5)

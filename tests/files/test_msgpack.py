@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_diode.files.msgpack_form import loads, read_msgpack, write_msgpack
+from torch_diode.files.msgpack import loads, read_msgpack, write_msgpack
 from torch_diode.types.errors import FileFaultError, InvalidValueError
 
 texts = st.text(st.characters(codec="utf-8"), max_size=5)

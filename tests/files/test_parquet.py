@@ -9,9 +9,9 @@ from hypothesis import given
 
 from tests import samples
 from tests.strategies import datasets
-from torch_diode.files import seal
-from torch_diode.files.parquet_form import read_parquet, write_parquet
-from torch_diode.types import columns as spec
+from torch_diode.files import checksum
+from torch_diode.files.parquet import read_parquet, write_parquet
+from torch_diode.types import schema as spec
 from torch_diode.types.errors import FileFaultError
 
 HEADER = {b"torch_diode": json.dumps({"format": "torch-diode dataset", "version": 2})}
@@ -45,7 +45,7 @@ def test_pages_have_checksums_and_are_refused_when_they_do_not_match(tmp_path):
     """Without the seal too: a page whose bytes changed never reads as if it were whole."""
     file = tmp_path / "x.parquet"
     write_parquet(file, samples.dataset())
-    whole = file.read_bytes().replace(seal.NAME, b"x" * len(seal.NAME))
+    whole = file.read_bytes().replace(checksum.NAME, b"x" * len(checksum.NAME))
     group = pq.read_metadata(file).row_group(0)
     for number in range(group.num_columns):
         chunk = group.column(number)

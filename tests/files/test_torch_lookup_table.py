@@ -8,9 +8,9 @@ import re
 import pytest
 import torch
 
-from torch_diode.files.inductor_table import inductor_table
+from torch_diode.files.torch_lookup_table import inductor_table
 from torch_diode.hardware import known
-from torch_diode.integration.lowering import Input, lower, pretend
+from torch_diode.integration.capture.fake_gpu import Input, lower, pretend
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.problem import MMShape
 from torch_diode.types.table import Table, TableEntry

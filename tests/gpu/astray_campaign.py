@@ -18,18 +18,18 @@ import torch
 import triton
 import triton.language as tl
 
-from torch_diode.collection.bench import Setting
-from torch_diode.collection.campaign import Campaign, Group, Task
 from torch_diode.collection.devices import find_devices
-from torch_diode.collection.kernels import KernelLibrary, KernelSpec
-from torch_diode.collection.launching import Launcher
-from torch_diode.collection.operands import Operands
-from torch_diode.collection.store import TimingStore
+from torch_diode.collection.kernels.launch import Launcher
+from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
+from torch_diode.collection.kernels.operands import Operands
+from torch_diode.collection.store.journal import TimingStore
 from torch_diode.collection.sweep import Sweep
-from torch_diode.collection.timer import Launch
-from torch_diode.integration.template_source import template_source
+from torch_diode.collection.sweep_run import Group, SweepRun, Task
+from torch_diode.collection.timers.cuda import Launch
+from torch_diode.collection.workers.timing_worker import TimingSettings
+from torch_diode.integration.capture.template_source import template_source
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
 
 FAR = 1 << 40
@@ -48,15 +48,15 @@ class Astray(Launcher):
 
 
 @dataclass(frozen=True)
-class AstraySetting(Setting):
+class AstraySetting(TimingSettings):
     def sweep(self, outcomes: Mapping[KernelSpec, Any], seed: int) -> Sweep:
         sweep = super().sweep(outcomes, seed)
         sweep.launcher = Astray(self.library)
         return sweep
 
 
-class AstrayCampaign(Campaign):
-    def setting(self) -> Setting:
+class AstrayCampaign(SweepRun):
+    def setting(self) -> TimingSettings:
         return AstraySetting(self.library, self.hardware, self.releases, self.seed, self.band)
 
 
@@ -70,11 +70,11 @@ def main() -> None:
     groups = [Group.of("mm", tasks, library)]
     release = {"torch": torch.__version__.partition("+")[0]}
     if kind == "bad":
-        campaign: Campaign = AstrayCampaign(
+        campaign: SweepRun = AstrayCampaign(
             groups, library, found.hardware, release, devices=found.names
         )
     else:
-        campaign = Campaign(groups, library, found.hardware, release, devices=found.names * 2)
+        campaign = SweepRun(groups, library, found.hardware, release, devices=found.names * 2)
     with TimingStore(Path(output)) as store:
         campaign.run(store, 4, time.monotonic() + 200, print)
     assert not torch.cuda.is_initialized(), "the parent must not touch CUDA"

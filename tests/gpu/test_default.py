@@ -16,7 +16,7 @@ if not torch.cuda.is_available():
     pytest.skip("needs a CUDA device", allow_module_level=True)
 
 from torch_diode.hardware import detect
-from torch_diode.integration.defaults import default_heuristic
+from torch_diode.integration.default_heuristic import default_heuristic
 from torch_diode.integration.settings import Settings
 
 PROGRAM = """

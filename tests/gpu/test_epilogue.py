@@ -12,7 +12,7 @@ from torch.nn import functional
 from tests.integration.forced import Answering
 from torch_diode.integration import registration
 from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.ranking import Ranking
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -16,15 +16,16 @@ if not torch.cuda.is_available():
     pytest.skip("needs a CUDA device", allow_module_level=True)
 
 from torch_diode.candidates.space import candidate_space
-from torch_diode.collection.operands import operands
+from torch_diode.collection.kernels.operands import operands
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import detect
-from torch_diode.integration import registration, releases
-from torch_diode.integration.clean_times import clean_times
-from torch_diode.integration.feedback import MatmulDatasetCollector, autotune
-from torch_diode.integration.static_kernels import bind_static, static_kernels
+from torch_diode.integration import registration
+from torch_diode.integration.autotune.clean_benchmark import clean_times
+from torch_diode.integration.autotune.feedback import MatmulDatasetCollector, autotune
+from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
 from torch_diode.types.problem import MMShape
+from workflows.measuring.static_kernels import bind_static, static_kernels
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = MMShape("mm", 256, 512, 256, transpose_b=True)
@@ -64,7 +65,7 @@ def test_clean_times_of_inductors_own_choices(problem: MMShape) -> None:
 
 def test_clean_times_have_no_launch_in_them(monkeypatch: pytest.MonkeyPatch) -> None:
     quick = times(autotune(SMALL, "cuda", "DEFAULT", clean=True))
-    own = releases.launch_of
+    own = torch_compat.launch_of
 
     def slow_to_launch(*of: Any) -> Any:
         launch = own(*of)
@@ -77,7 +78,7 @@ def test_clean_times_have_no_launch_in_them(monkeypatch: pytest.MonkeyPatch) -> 
 
         return late
 
-    monkeypatch.setattr(releases, "launch_of", slow_to_launch)
+    monkeypatch.setattr(torch_compat, "launch_of", slow_to_launch)
     late = times(autotune(SMALL, "cuda", "DEFAULT", clean=True))
     assert clean_times.guard.counters.fallbacks == {}
     both = quick.keys() & late.keys()

@@ -11,7 +11,8 @@ if not torch.cuda.is_available():
     pytest.skip("needs a GPU", allow_module_level=True)
 pytest.importorskip("triton")
 
-from torch_diode.collection.kernels import (
+from torch_diode.collection.kernels.launch import Launcher
+from torch_diode.collection.kernels.library import (
     BMM,
     MM,
     PERSISTENT_TMA,
@@ -19,9 +20,8 @@ from torch_diode.collection.kernels import (
     KernelLibrary,
     KernelSpec,
 )
-from torch_diode.collection.launching import Launcher
-from torch_diode.collection.operands import Operands
-from torch_diode.integration.template_source import template_source
+from torch_diode.collection.kernels.operands import Operands
+from torch_diode.integration.capture.template_source import template_source
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.problem import MMShape
 

@@ -12,8 +12,8 @@ if not torch.cuda.is_available():
 
 from tests.integration.forced import Forced
 from torch_diode.integration import registration
-from torch_diode.integration.clean_times import clean_times
-from torch_diode.integration.feedback import add_feedback, candidate_of
+from torch_diode.integration.autotune.clean_benchmark import clean_times
+from torch_diode.integration.autotune.feedback import add_feedback, candidate_of
 from torch_diode.types.candidate import ATEN, TritonGEMMConfig
 
 SLOW = TritonGEMMConfig(32, 32, 16, num_stages=1, num_warps=2)

@@ -13,25 +13,25 @@ if not torch.cuda.is_available():
     pytest.skip("needs a CUDA device", allow_module_level=True)
 
 from torch_diode.candidates.space import candidate_space
-from torch_diode.collection.kernels import KernelLibrary
-from torch_diode.collection.launching import Launcher
+from torch_diode.collection.kernels.launch import Launcher
+from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.sweep import Sweep
-from torch_diode.collection.timer import Timer
+from torch_diode.collection.timers.cuda import CudaTimer
 from torch_diode.hardware import detect
-from torch_diode.integration.template_source import template_source
+from torch_diode.integration.capture.template_source import template_source
 from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
 
 DEVICE = torch.device("cuda", 0)
 
 
 @pytest.fixture(scope="module")
-def timer() -> Timer:
-    return Timer(DEVICE, detect().l2_bytes)
+def timer() -> CudaTimer:
+    return CudaTimer(DEVICE, detect().l2_bytes)
 
 
-def test_a_slow_launch_does_not_show_in_the_time(timer: Timer) -> None:
+def test_a_slow_launch_does_not_show_in_the_time(timer: CudaTimer) -> None:
     a = torch.randn(256, 256, device=DEVICE)
     out = torch.empty_like(a)
 
@@ -46,7 +46,7 @@ def test_a_slow_launch_does_not_show_in_the_time(timer: Timer) -> None:
     assert late_us < 1.3 * quick_us
 
 
-def test_a_memory_bound_kernel_cannot_beat_the_memory(timer: Timer) -> None:
+def test_a_memory_bound_kernel_cannot_beat_the_memory(timer: CudaTimer) -> None:
     values = torch.randn(2**24, device=DEVICE)
     out = torch.empty_like(values)
     (samples,) = timer.repeat([lambda: torch.add(values, 1, out=out)], 10)
@@ -65,7 +65,9 @@ def test_a_memory_bound_kernel_cannot_beat_the_memory(timer: Timer) -> None:
     ],
     ids=str,
 )
-def test_a_sweep_times_every_candidate_and_none_is_wrong(problem: MMShape, timer: Timer) -> None:
+def test_a_sweep_times_every_candidate_and_none_is_wrong(
+    problem: MMShape, timer: CudaTimer
+) -> None:
     hardware = detect()
     launcher = Launcher(KernelLibrary(template_source, hardware.units))
     sweep = Sweep(
@@ -119,7 +121,7 @@ def test_a_campaign_collects(tmp_path: Path) -> None:
     assert dataset.texts("hardware") == [detect().name]
 
 
-def test_refined_times_are_as_quiet_as_asked_for(timer: Timer) -> None:
+def test_refined_times_are_as_quiet_as_asked_for(timer: CudaTimer) -> None:
     problem = MMShape("mm", 128, 1024, 512, transpose_b=True)
     candidates = Candidates.of(
         [Candidate("aten"), *(c for c in candidate_space(problem, detect()) if c.config)][:40]
@@ -138,7 +140,7 @@ def test_refined_times_are_as_quiet_as_asked_for(timer: Timer) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
-def test_splits_of_k_are_right_and_timed(timer: Timer, dtype: str) -> None:
+def test_splits_of_k_are_right_and_timed(timer: CudaTimer, dtype: str) -> None:
     problem = MMShape("mm", 16, 32, 8192, dtype=dtype)
     space = candidate_space(problem, detect())
     splits = space.take(space.is_template("decompose_k"))

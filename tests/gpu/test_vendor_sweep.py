@@ -9,16 +9,16 @@ import torch
 if not torch.cuda.is_available():
     pytest.skip("needs a CUDA device", allow_module_level=True)
 
-from torch_diode.collection.kernels import KernelLibrary
-from torch_diode.collection.launching import Launcher
+from torch_diode.collection.kernels.launch import Launcher
+from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.sweep import Sweep
-from torch_diode.collection.timer import Timer
-from torch_diode.collection.vendor_sweep import VendorSweep
+from torch_diode.collection.timers.cuda import CudaTimer
 from torch_diode.hardware import detect
-from torch_diode.integration.template_source import template_source
+from torch_diode.integration.capture.template_source import template_source
 from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
+from workflows.measuring.vendor_sweep import VendorSweep
 
 PROBLEMS = [
     MMShape("mm", 512, 1024, 2048, transpose_b=True),
@@ -31,7 +31,7 @@ PROBLEMS = [
 
 
 def test_the_times_are_those_of_the_sweep() -> None:
-    timer = Timer(torch.device("cuda", 0), detect().l2_bytes)
+    timer = CudaTimer(torch.device("cuda", 0), detect().l2_bytes)
     before = torch.backends.cuda.matmul.allow_tf32
     vendor = VendorSweep(detect().name, timer, {}, pool_bytes=1 << 28)
     together = {}

@@ -4,11 +4,11 @@ import importlib.metadata
 
 import torch
 
-from torch_diode.collection.installed import releases
+from torch_diode.hardware.installed import versions
 
 
 def test_the_releases_are_those_installed():
-    assert releases()["torch"] == torch.__version__.partition("+")[0]
+    assert versions()["torch"] == torch.__version__.partition("+")[0]
 
 
 def test_one_that_comes_under_another_name_is_asked_itself(monkeypatch):
@@ -16,4 +16,4 @@ def test_one_that_comes_under_another_name_is_asked_itself(monkeypatch):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", unknown)
-    assert releases()["torch"] == torch.__version__.partition("+")[0]
+    assert versions()["torch"] == torch.__version__.partition("+")[0]

@@ -1,6 +1,6 @@
 import pytest
 
-from torch_diode.types.release import same_release
+from torch_diode.hardware.versions import same_release
 
 
 @pytest.mark.parametrize(

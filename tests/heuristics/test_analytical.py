@@ -11,10 +11,10 @@ from tests.strategies import candidates, problems
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known, known_names
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
-from torch_diode.heuristics.conformance import check_heuristic
+from torch_diode.heuristics.testing.conformance import check_heuristic
 from torch_diode.heuristics.tile_model import Constants
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 

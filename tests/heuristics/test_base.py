@@ -3,7 +3,7 @@ from __future__ import annotations
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.ranking import Ranking

@@ -8,10 +8,10 @@ import numpy as np
 
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
-from torch_diode.heuristics import packed as module
-from torch_diode.heuristics.packed import packed, packed_one
+from torch_diode.heuristics import candidate_key as module
+from torch_diode.heuristics.candidate_key import packed, packed_one
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")

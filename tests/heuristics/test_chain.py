@@ -8,7 +8,7 @@ from torch_diode.hardware import known
 from torch_diode.heuristics.chain import Chain
 from torch_diode.heuristics.custom import CustomHeuristic
 from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import MMShape
 

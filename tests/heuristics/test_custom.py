@@ -10,8 +10,8 @@ import pytest
 
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
-from torch_diode.heuristics.conformance import check_heuristic
 from torch_diode.heuristics.custom import CandidateView, CustomHeuristic, heuristic
+from torch_diode.heuristics.testing.conformance import check_heuristic
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.errors import DiodeError, InvalidValueError
 from torch_diode.types.problem import MMShape

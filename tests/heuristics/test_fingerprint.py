@@ -16,7 +16,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from torch_diode.heuristics.code_text import callable_text
+from torch_diode.heuristics.fingerprint import callable_fingerprint_text
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 
 
@@ -29,18 +29,18 @@ def made(source: str) -> Any:
 def test_a_global_constant_is_part_of_what_a_function_does() -> None:
     one = made("LIMIT = 1\ndef f(x): return x < LIMIT")
     two = made("LIMIT = 2\ndef f(x): return x < LIMIT")
-    assert callable_text(one) != callable_text(two)
+    assert callable_fingerprint_text(one) != callable_fingerprint_text(two)
 
 
 def test_a_function_it_calls_in_the_same_module_is_followed() -> None:
     one = made("def g(x): return x\ndef f(x): return g(x)")
     two = made("def g(x): return -x\ndef f(x): return g(x)")
-    assert callable_text(one) != callable_text(two)
+    assert callable_fingerprint_text(one) != callable_fingerprint_text(two)
 
 
 def test_functions_that_call_one_another_end() -> None:
     text = "def g(x): return f(x - 1) if x else 0\ndef f(x): return g(x)"
-    assert callable_text(made(text)) == callable_text(made(text))
+    assert callable_fingerprint_text(made(text)) == callable_fingerprint_text(made(text))
 
 
 def test_a_local_function_that_calls_itself_ends() -> None:
@@ -50,12 +50,12 @@ def test_a_local_function_that_calls_itself_ends() -> None:
 
         return inner
 
-    assert callable_text(outer()) == callable_text(outer())
+    assert callable_fingerprint_text(outer()) == callable_fingerprint_text(outer())
 
 
 def test_defaults_and_inner_functions_count() -> None:
     texts = {
-        tuple(callable_text(made(source)))
+        tuple(callable_fingerprint_text(made(source)))
         for source in (
             "def f(x, y=1): return x",
             "def f(x, y=2): return x",
@@ -74,15 +74,19 @@ def test_addresses_in_memory_do_not_count() -> None:
     def around(value: Any) -> Any:
         return lambda: value
 
-    assert callable_text(around(Thing())) == callable_text(around(Thing()))
+    assert callable_fingerprint_text(around(Thing())) == callable_fingerprint_text(around(Thing()))
 
 
 def test_the_content_of_an_array_counts() -> None:
     def around(value: Any) -> Any:
         return lambda: value
 
-    assert callable_text(around(np.zeros(3))) == callable_text(around(np.zeros(3)))
-    assert callable_text(around(np.zeros(3))) != callable_text(around(np.ones(3)))
+    assert callable_fingerprint_text(around(np.zeros(3))) == callable_fingerprint_text(
+        around(np.zeros(3))
+    )
+    assert callable_fingerprint_text(around(np.zeros(3))) != callable_fingerprint_text(
+        around(np.ones(3))
+    )
 
 
 class Rule:
@@ -124,9 +128,12 @@ def test_the_state_of_what_is_called_counts() -> None:
         lambda rule: made_with(rule),
     ]
     for make in by_size:
-        assert callable_text(make(one)) != callable_text(make(other))
-        assert callable_text(make(one)) == callable_text(make(again))
-    texts = [callable_text(functools.partial(Rule.method, Slotted(size))) for size in (1, 2, 1)]
+        assert callable_fingerprint_text(make(one)) != callable_fingerprint_text(make(other))
+        assert callable_fingerprint_text(make(one)) == callable_fingerprint_text(make(again))
+    texts = [
+        callable_fingerprint_text(functools.partial(Rule.method, Slotted(size)))
+        for size in (1, 2, 1)
+    ]
     assert texts[0] == texts[2] != texts[1]
 
 
@@ -141,8 +148,8 @@ def test_a_decorator_is_part_of_what_a_function_does() -> None:
     def plain(x: Any) -> Any:
         return x
 
-    assert callable_text(plain) != callable_text(doubled(plain))
-    assert callable_text(doubled(plain)) == callable_text(doubled(plain))
+    assert callable_fingerprint_text(plain) != callable_fingerprint_text(doubled(plain))
+    assert callable_fingerprint_text(doubled(plain)) == callable_fingerprint_text(doubled(plain))
 
 
 def test_what_hides_its_state_is_of_one_object_alone() -> None:
@@ -150,18 +157,18 @@ def test_what_hides_its_state_is_of_one_object_alone() -> None:
         return lambda: value
 
     lock, other = threading.Lock(), threading.Lock()
-    assert callable_text(around(lock)) == callable_text(around(lock))
-    assert callable_text(around(lock)) != callable_text(around(other))
+    assert callable_fingerprint_text(around(lock)) == callable_fingerprint_text(around(lock))
+    assert callable_fingerprint_text(around(lock)) != callable_fingerprint_text(around(other))
 
 
 def test_an_object_that_holds_itself_ends() -> None:
     rule = Rule(1)
     rule.size = {"rule": rule}
-    assert callable_text(rule) == callable_text(rule)
+    assert callable_fingerprint_text(rule) == callable_fingerprint_text(rule)
 
 
 def test_what_has_no_code_is_named() -> None:
-    assert callable_text(len) == ["builtins.len"]
+    assert callable_fingerprint_text(len) == ["builtins.len"]
 
 
 class Told:
@@ -203,24 +210,27 @@ def test_what_a_text_leaves_out_counts(make: Any) -> None:
     def closing(held: Any) -> Any:
         return lambda problem, candidates: candidates if held else None
 
-    one, other = callable_text(closing(make(1.0))), callable_text(closing(make(2.0)))
+    one, other = (
+        callable_fingerprint_text(closing(make(1.0))),
+        callable_fingerprint_text(closing(make(2.0))),
+    )
     assert one != other
-    assert one == callable_text(closing(make(1.0)))
+    assert one == callable_fingerprint_text(closing(make(1.0)))
 
 
 def test_it_is_read_while_a_compile_traces() -> None:
     held = large(3.0)
     rule = lambda problem, candidates: held  # noqa: E731
-    outside = callable_text(rule)
+    outside = callable_fingerprint_text(rule)
     with FakeTensorMode():
-        assert callable_text(rule) == outside
+        assert callable_fingerprint_text(rule) == outside
 
 
 def test_plain_values_are_the_same_in_every_process() -> None:
     program = (
         "from dataclasses import dataclass\n"
         "from pathlib import Path\n"
-        "from torch_diode.heuristics.code_text import callable_text\n"
+        "from torch_diode.heuristics.fingerprint import callable_text\n"
         "@dataclass\nclass Held:\n    names: frozenset\n"
         "HELD = (Held(frozenset('abcdef')), Path('a'), {1: {'x', 'y', 'z'}}, range(3), ...)\n"
         "def f(x): return HELD\n"
@@ -281,16 +291,16 @@ DIFFERING: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("case", DIFFERING)
 def test_what_differs_anywhere_differs(case: str) -> None:
     one, other = DIFFERING[case]
-    assert callable_text(returning(one)) != callable_text(returning(other))
-    assert callable_text(returning(one)) == callable_text(returning(one))
+    assert callable_fingerprint_text(returning(one)) != callable_fingerprint_text(returning(other))
+    assert callable_fingerprint_text(returning(one)) == callable_fingerprint_text(returning(one))
 
 
 def test_what_an_object_keeps_for_itself_changes_nothing() -> None:
     late, logger = Late(), logging.getLogger("tests.code_text")
-    before = callable_text(returning((late, logger)))
+    before = callable_fingerprint_text(returning((late, logger)))
     assert late.worked_out == 1
     logger.isEnabledFor(logging.DEBUG)
-    assert callable_text(returning((late, logger))) == before
+    assert callable_fingerprint_text(returning((late, logger))) == before
 
 
 def test_a_tensor_without_numbers_of_its_own_is_of_this_process_alone() -> None:
@@ -298,9 +308,9 @@ def test_a_tensor_without_numbers_of_its_own_is_of_this_process_alone() -> None:
         fake, another = torch.zeros(3), torch.zeros(3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        text = callable_text(returning(fake))
-        assert callable_text(returning(fake)) == text
-        assert callable_text(returning(another)) != text
+        text = callable_fingerprint_text(returning(fake))
+        assert callable_fingerprint_text(returning(fake)) == text
+        assert callable_fingerprint_text(returning(another)) != text
 
 
 def test_what_leads_back_to_itself_ends() -> None:
@@ -308,7 +318,7 @@ def test_what_leads_back_to_itself_ends() -> None:
     ring.held = [ring, 1]
     again = Told(None)
     again.held = [again, 2]
-    assert callable_text(returning(ring)) != callable_text(returning(again))
+    assert callable_fingerprint_text(returning(ring)) != callable_fingerprint_text(returning(again))
     endless: deque[Any] = deque()
     endless.append(endless)
-    assert callable_text(returning(endless))
+    assert callable_fingerprint_text(returning(endless))

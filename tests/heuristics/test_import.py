@@ -10,7 +10,7 @@ import torch_diode.heuristics
 
 def test_the_room_can_be_imported_without_torch() -> None:
     program = (
-        "import sys, torch_diode.heuristics, torch_diode.heuristics.conformance\n"
+        "import sys, torch_diode.heuristics, torch_diode.heuristics.testing.conformance\n"
         "import torch_diode.candidates\n"
         "heavy = {'torch', 'triton', 'matplotlib'} & set(sys.modules)\n"
         "sys.exit(f'imports {heavy}' if heavy else 0)"

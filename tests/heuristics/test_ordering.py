@@ -11,7 +11,7 @@ from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
 from torch_diode.heuristics.ordering import rank_by_time
 from torch_diode.types.candidate import CONFIG_FIELDS, Candidate, TritonGEMMConfig
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import MMShape
 

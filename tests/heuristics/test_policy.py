@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_diode.integration.selection import (
-    alone,
-    as_compiled,
+from torch_diode.heuristics.policy import (
+    adjust_for_compile,
+    benchmark_count,
+    benchmark_set,
     check_fits,
-    how_many,
-    shortlist,
+    single_choice_order,
 )
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.ranking import Ranking
 
@@ -42,34 +42,36 @@ def close(sigma: float, apart: float = 0.01) -> Ranking:
 
 
 def test_no_estimate_of_the_error_means_the_usual_number() -> None:
-    assert how_many(ranking(), SPACE) == 5
-    assert how_many(ranking(), SPACE, top=7) == 7
-    assert how_many(ranking(float("nan")), SPACE) == 5
+    assert benchmark_count(ranking(), SPACE) == 5
+    assert benchmark_count(ranking(), SPACE, top=7) == 7
+    assert benchmark_count(ranking(float("nan")), SPACE) == 5
 
 
 def test_two_where_the_heuristic_is_sure() -> None:
-    assert how_many(ranking(0.0), SPACE) == 2
-    assert how_many(close(0.001), SPACE) == 2
+    assert benchmark_count(ranking(0.0), SPACE) == 2
+    assert benchmark_count(close(0.001), SPACE) == 2
 
 
 def test_more_where_the_heuristic_is_unsure() -> None:
-    counts = [how_many(close(sigma), SPACE) for sigma in (0.002, 0.01, 0.02, 0.04)]
+    counts = [benchmark_count(close(sigma), SPACE) for sigma in (0.002, 0.01, 0.02, 0.04)]
     assert counts == sorted(counts)
     assert counts[0] < 5 < counts[-1]
-    assert how_many(close(9.0), SPACE) == 15
+    assert benchmark_count(close(9.0), SPACE) == 15
 
 
 def test_fewer_where_candidates_are_further_apart() -> None:
-    assert how_many(close(0.02, apart=0.05), SPACE) < how_many(close(0.02, apart=0.01), SPACE)
+    assert benchmark_count(close(0.02, apart=0.05), SPACE) < benchmark_count(
+        close(0.02, apart=0.01), SPACE
+    )
 
 
 def test_never_more_than_were_ranked_and_aten() -> None:
     short = Ranking(np.array([3, 4]), np.full(len(SPACE), np.nan), "test")
-    assert shortlist(short, SPACE, how_many(short, SPACE)) == [3, 4, 0]
+    assert benchmark_set(short, SPACE, benchmark_count(short, SPACE)) == [3, 4, 0]
     with_aten = Ranking(np.array([3, 0]), np.full(len(SPACE), np.nan), "test")
-    assert shortlist(with_aten, SPACE, how_many(with_aten, SPACE)) == [3, 0]
+    assert benchmark_set(with_aten, SPACE, benchmark_count(with_aten, SPACE)) == [3, 0]
     one = Ranking(np.array([3]), np.ones(len(SPACE)), "test", np.full(len(SPACE), 0.1))
-    assert how_many(one, SPACE) == 1
+    assert benchmark_count(one, SPACE) == 1
 
 
 def test_alone_the_best_runs_where_it_is_surely_faster_than_aten() -> None:
@@ -77,7 +79,7 @@ def test_alone_the_best_runs_where_it_is_surely_faster_than_aten() -> None:
     times[0], times[7] = 1.1, 1.0
     for sigma, first in ((0.01, 7), (0.3, 0)):
         found = Ranking.by_time(times, "test", np.full(len(SPACE), sigma))
-        order = alone(found, SPACE)
+        order = single_choice_order(found, SPACE)
         assert order[0] == first
         assert sorted(order.tolist()) == list(range(len(SPACE)))
 
@@ -85,30 +87,30 @@ def test_alone_the_best_runs_where_it_is_surely_faster_than_aten() -> None:
 def test_alone_follows_the_order_where_nothing_is_known_of_errors() -> None:
     times = np.full(len(SPACE), 2.0)
     times[0], times[7] = 1.0001, 1.0
-    assert alone(Ranking.by_time(times, "test"), SPACE)[0] == 7
+    assert single_choice_order(Ranking.by_time(times, "test"), SPACE)[0] == 7
 
 
 def test_alone_without_aten_follows_the_order() -> None:
     triton = SPACE.take(np.arange(1, 31))
     found = Ranking.by_time(np.arange(1.0, 31.0), "test", np.full(30, 0.5))
-    assert np.array_equal(alone(found, triton), found.order)
+    assert np.array_equal(single_choice_order(found, triton), found.order)
 
 
 def test_aten_takes_the_last_place_where_it_earned_none() -> None:
-    assert shortlist(ranking(), SPACE, 5) == [1, 2, 3, 4, 0]
+    assert benchmark_set(ranking(), SPACE, 5) == [1, 2, 3, 4, 0]
 
 
 def test_aten_keeps_the_place_it_earned() -> None:
-    assert shortlist(ranking(aten_us=3.5), SPACE, 5) == [1, 2, 0, 3, 4]
+    assert benchmark_set(ranking(aten_us=3.5), SPACE, 5) == [1, 2, 0, 3, 4]
 
 
 def test_aten_joins_a_single_candidate() -> None:
-    assert shortlist(ranking(), SPACE, 1) == [1, 0]
+    assert benchmark_set(ranking(), SPACE, 1) == [1, 0]
 
 
 def test_a_space_without_aten_has_none() -> None:
     triton = SPACE.take(np.arange(1, 31))
-    assert shortlist(Ranking.by_time(np.arange(1.0, 31.0), "test"), triton, 3) == [0, 1, 2]
+    assert benchmark_set(Ranking.by_time(np.arange(1.0, 31.0), "test"), triton, 3) == [0, 1, 2]
 
 
 def test_a_ranking_of_something_else_is_refused() -> None:
@@ -121,7 +123,7 @@ TWO = SPACE.take(np.arange(2))
 
 def test_atens_share_of_doubt_shrinks_with_what_is_certain() -> None:
     ranking = Ranking.by_time(np.array([4.0, 5.0]), "model", np.array([0.1, 0.1]))
-    counted = as_compiled(ranking, TWO, False, 4.0)
+    counted = adjust_for_compile(ranking, TWO, False, 4.0)
     assert list(counted.order) == [1, 0]
     assert list(counted.predicted_us) == [8.0, 5.0]
     assert counted.sigma is not None
@@ -131,7 +133,7 @@ def test_atens_share_of_doubt_shrinks_with_what_is_certain() -> None:
 
 def test_what_templates_pay_more_is_added_to_theirs() -> None:
     ranking = Ranking.by_time(np.array([5.0, 4.0]), "model")
-    counted = as_compiled(ranking, TWO, False, 0.0, 1.5)
+    counted = adjust_for_compile(ranking, TWO, False, 0.0, 1.5)
     assert list(counted.predicted_us) == [5.0, 5.5]
     assert list(counted.order) == [0, 1]
 
@@ -145,7 +147,7 @@ def test_what_templates_pay_more_is_added_to_theirs() -> None:
     ids=lambda ranking: ranking.source,
 )
 def test_an_order_that_is_not_by_time_stands(ranking: Ranking) -> None:
-    assert as_compiled(ranking, TWO, True, 4.0) is ranking
+    assert adjust_for_compile(ranking, TWO, True, 4.0) is ranking
 
 
 @pytest.mark.parametrize(
@@ -155,7 +157,9 @@ def test_fixed_sizes_make_a_template_faster_that_had_them_open(
     fixed: bool, open_sizes: bool, gain: float
 ) -> None:
     times = np.array([9.9, 10.0])
-    found = as_compiled(Ranking(np.arange(2), times, "model", None, "", open_sizes), TWO, fixed, 0)
+    found = adjust_for_compile(
+        Ranking(np.arange(2), times, "model", None, "", open_sizes), TWO, fixed, 0
+    )
     assert list(found.predicted_us) == pytest.approx([9.9, 10.0 - gain])
     assert list(found.order) == ([1, 0] if gain else [0, 1])
 
@@ -169,7 +173,7 @@ def test_as_compiled_the_order_is_still_by_time(
     times: list[float], extra: float, fixed: bool
 ) -> None:
     before = replace(Ranking.by_time(np.array(times), "test"), open_sizes=True)
-    counted = as_compiled(before, SPACE, fixed, extra)
+    counted = adjust_for_compile(before, SPACE, fixed, extra)
     assert sorted(counted.order.tolist()) == list(range(len(SPACE)))
     assert (np.diff(counted.predicted_us[counted.order]) >= 0).all()
     assert counted.predicted_us[0] == times[0] + extra

@@ -8,10 +8,10 @@ import pytest
 from torch_diode.candidates import candidate_space
 from torch_diode.files.tables import write_table
 from torch_diode.hardware import known
-from torch_diode.heuristics.conformance import check_heuristic
 from torch_diode.heuristics.table import LookupTable
+from torch_diode.heuristics.testing.conformance import check_heuristic
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
 from torch_diode.types.table import Table, TableEntry
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torch_diode.integration.lowering import Dynamic, Input
+from torch_diode.integration.capture.fake_gpu import Dynamic, Input
 from torch_diode.types.candidate import TritonGEMMConfig
 
 B, M, N, K = 4, 384, 512, 640

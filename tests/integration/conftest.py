@@ -38,7 +38,7 @@ def off(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def h200() -> Iterator[None]:
     """This machine has an H200, as far as torch can tell."""
     from torch_diode.hardware import known
-    from torch_diode.integration.lowering import pretend
+    from torch_diode.integration.capture.fake_gpu import pretend
 
     with pretend(known("nvidia-h200")):
         yield
@@ -49,7 +49,7 @@ def benchmarked(monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
     """The lists of choices Inductor would have benchmarked; all of them tie."""
     from torch._inductor.select_algorithm import AlgorithmSelectorCache
 
-    from torch_diode.integration.clean_times import CleanTimes
+    from torch_diode.integration.autotune.clean_benchmark import CleanBenchmark
 
     lists: list[list[Any]] = []
 
@@ -64,5 +64,5 @@ def benchmarked(monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
     monkeypatch.setattr(AlgorithmSelectorCache, "make_precompile_fn", precompile)
     monkeypatch.setattr(AlgorithmSelectorCache, "lookup", lookup)
     # With no GPU there is nothing to time cleanly either.
-    monkeypatch.setattr(CleanTimes, "_takes", lambda *_: False)
+    monkeypatch.setattr(CleanBenchmark, "_takes", lambda *_: False)
     return lists

@@ -8,7 +8,7 @@ import numpy as np
 
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.types.candidate import ATEN, CONFIG_FIELDS, TritonGEMMConfig
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.ranking import Ranking

@@ -12,7 +12,7 @@ from tests.integration.cases import CONFIG, inputs
 from tests.integration.forced import Forced
 from torch_diode.integration import registration
 from torch_diode.integration.base import ChoicesIntegration
-from torch_diode.integration.lowering import Input, lower
+from torch_diode.integration.capture.fake_gpu import Input, lower
 
 ROWS = [Input((1024, 512), torch.float32)]
 

@@ -15,10 +15,11 @@ from torch_diode.hardware import known
 from torch_diode.heuristics.chain import Chain
 from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.heuristics.table import LookupTable
-from torch_diode.integration import registration, releases
-from torch_diode.integration.defaults import default_heuristic
-from torch_diode.integration.guard import DiodeWarning
-from torch_diode.integration.lowering import lower
+from torch_diode.integration import registration
+from torch_diode.integration.capture.fake_gpu import lower
+from torch_diode.integration.default_heuristic import default_heuristic
+from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.fallback import DiodeWarning
 from torch_diode.integration.settings import Settings
 from torch_diode.model.checkpoint import load_weights, save_model
 from torch_diode.model.registry import load_registered
@@ -154,7 +155,7 @@ def stale_table(strict: bool = False) -> LookupTable:
 def test_a_named_table_is_held_against_the_templates_that_are_here(
     chained: bool, strictly: str
 ) -> None:
-    if not releases.template_hashes():
+    if not torch_compat.template_hashes():
         pytest.skip("this torch has no hashes of its templates")
     table = stale_table(strictly == "table")
     named = Chain(table) if chained else table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.integration.cases import CONFIG
 from tests.integration.forced import Forced
-from torch_diode.integration.guard import Guard
+from torch_diode.integration.hooks.fallback import Fallback
 from torch_diode.integration.matmul import MatmulIntegration
 from torch_diode.integration.settings import Settings
 from torch_diode.integration.sockets import Sockets
@@ -12,7 +12,7 @@ from torch_diode.integration.sockets import Sockets
 
 def test_it_waits_until_torch_asks_and_is_off_afterwards() -> None:
     integration = MatmulIntegration(Settings(Forced(CONFIG)))
-    sockets = Sockets(Guard())
+    sockets = Sockets(Fallback())
     assert integration.status() == ("off", "")
     integration.install(sockets)
     assert integration.status()[0] == "waiting"

@@ -20,9 +20,9 @@ from tests.integration.cases import BLOCKS, CONFIG, MAX_AUTOTUNE, inputs
 from tests.integration.forced import Forced, abstaining
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import registration
-from torch_diode.integration.choices import DiodeInductorChoices
-from torch_diode.integration.guard import DiodeWarning
-from torch_diode.integration.lowering import lower
+from torch_diode.integration.capture.fake_gpu import lower
+from torch_diode.integration.hooks.choices import DiodeInductorChoices
+from torch_diode.integration.hooks.fallback import DiodeWarning
 from torch_diode.types.errors import InvalidValueError
 
 LIGHT = """
@@ -174,9 +174,9 @@ def test_explain_lists_and_logs_each_decision(caplog: pytest.LogCaptureFixture) 
 
 
 def test_a_release_without_the_interface_is_plain_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch_diode.integration import releases
+    from torch_diode.integration.hooks import torch_compat
 
-    monkeypatch.setattr(releases, "why_unusable", lambda: "InductorChoices has moved to Mars")
+    monkeypatch.setattr(torch_compat, "why_unusable", lambda: "InductorChoices has moved to Mars")
     registration.enable(abstaining())
     assert type(V.choices).__name__ == "InductorChoices"
     (step,) = registration.status().failed

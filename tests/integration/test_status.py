@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from torch_diode.integration.guard import Counters
+from torch_diode.integration.hooks.fallback import Counters
 from torch_diode.integration.status import Status, Step
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
-from torch_diode.model.feature_table import FeatureTable, feature_table
+from torch_diode.model.features.table import FeatureTable, feature_table
 
 DATA = Path(__file__).parents[2] / "diode_datasets/matmul/nvidia-h200/train/sweep-1.parquet"
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from torch_diode.model.card import check_card, write_card
-from torch_diode.model.scoring import judge
+from torch_diode.model.evaluation.scoring import evaluate_predictions
 from torch_diode.types.errors import FileFaultError
 
 from .test_checkpoint import METADATA
@@ -17,7 +17,7 @@ from .test_checkpoint import METADATA
 
 @pytest.fixture
 def judged(table):
-    return judge(table, table.time_us * 1.1, noise=[1.01, 1.004, 1.002, 1.001, 1.0])
+    return evaluate_predictions(table, table.time_us * 1.1, noise=[1.01, 1.004, 1.002, 1.001, 1.0])
 
 
 def test_json_markdown_and_plots(judged, tmp_path):

@@ -20,7 +20,7 @@ from torch_diode.hardware import known
 from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.model.checkpoint import ModelPointer, load_model, load_network, save_model
 from torch_diode.model.metadata import ModelMetadata
-from torch_diode.model.networks import build_network
+from torch_diode.model.networks.timing_models import build_network
 from torch_diode.model.registry import load_registered
 from torch_diode.types.errors import DiodeError, FileFaultError, HardwareMismatchError
 from torch_diode.types.problem import MMShape

@@ -7,9 +7,9 @@ import json
 import numpy as np
 
 from torch_diode.model.checkpoint import load_model, save_model
+from torch_diode.model.evaluation.scoring import evaluate_predictions, predict_times
 from torch_diode.model.provenance import card, dataset_noise_floor, describe
-from torch_diode.model.scoring import judge, predict_times
-from torch_diode.model.training import TrainingOptions, split_table, train
+from torch_diode.model.training.trainer import TrainingOptions, split_table, train
 
 
 def test_from_timings_to_a_model_that_ranks(dataset, table, hardware, tmp_path):
@@ -19,7 +19,7 @@ def test_from_timings_to_a_model_that_ranks(dataset, table, hardware, tmp_path):
     parts = split_table(table, options)
     trained = train(parts, options)
     predicted = predict_times(trained.network, parts.test)
-    found = judge(parts.test, predicted).evaluation
+    found = evaluate_predictions(parts.test, predicted).evaluation
     metadata = describe(trained, parts.train, dataset, hardware, found)
     save_model(tmp_path / "m.pt", trained.network.state_dict(), metadata)
     model = load_model(tmp_path / "m.pt")
@@ -31,7 +31,7 @@ def test_from_timings_to_a_model_that_ranks(dataset, table, hardware, tmp_path):
     row = int(np.flatnonzero(~parts.test.is_aten)[0])
     timing = dataset[int(parts.test.rows[row])]
     assert model.supports(timing.problem, hardware) is None
-    from torch_diode.types.candidates import Candidates
+    from torch_diode.types.candidate_arrays import Candidates
 
     times, _ = model.predict_us(timing.problem, Candidates.of([timing.candidate]), hardware)
     assert np.allclose(times, predicted[row], rtol=1e-3)
@@ -43,7 +43,7 @@ def test_the_card_is_json_with_scores_and_noise(dataset, table, hardware):
     trained = train(parts, options)
     floor = dataset_noise_floor(parts.test, dataset)
     predicted = predict_times(trained.network, parts.test)
-    found = judge(parts.test, predicted, noise=floor).evaluation
+    found = evaluate_predictions(parts.test, predicted, noise=floor).evaluation
     text = json.dumps(card(describe(trained, parts.train, dataset, hardware, found), found))
     data = json.loads(text)
     assert data["held_out"]["model"]["all"][0]["k"] == 1

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from torch_diode.hardware import known
-from torch_diode.model.split import held_out
+from torch_diode.model.training.split import held_out
 from torch_diode.report.build import report_data
 from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError, InvalidValueError
 

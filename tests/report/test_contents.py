@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from torch_diode.model.evaluation import regret_arrays, scores, time_error
+from torch_diode.model.evaluation.regret import regret_arrays, scores, time_error
 
 
 def test_it_is_plain_json(data):

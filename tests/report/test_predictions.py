@@ -10,7 +10,7 @@ from tests import samples
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.report.predictions import analytical_times, timings_of
 from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torch_diode.integration.default_configs import default_candidates
-from torch_diode.integration.default_lists import listed_rows
-from torch_diode.model.evaluation import noise_floor, regret_arrays
+from torch_diode.integration.capture.default_configs import default_candidates
+from torch_diode.integration.capture.default_lists import listed_rows
+from torch_diode.model.evaluation.regret import noise_floor, regret_arrays
 from torch_diode.report import regret
 from torch_diode.report.predictions import timings_of
 from torch_diode.report.regret import KS, regrets_of

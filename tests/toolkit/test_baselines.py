@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torch_diode.cli.baselines import ANALYTICAL, DEFAULT_LIST, baselines
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic
-from torch_diode.model.feature_table import feature_table
-from torch_diode.types.candidates import Candidates
+from torch_diode.model.features.table import feature_table
+from torch_diode.toolkit.baselines import ANALYTICAL, DEFAULT_LIST, baselines
+from torch_diode.types.candidate_arrays import Candidates
 
 H200 = known("nvidia-h200")
 

@@ -5,8 +5,8 @@ import shlex
 import pytest
 
 from tests.cli.program import inside
-from torch_diode.cli import collecting
-from torch_diode.collection.forking import apart
+from torch_diode.collection.workers.fork_safety import run_in_subprocess
+from torch_diode.toolkit import collect
 from torch_diode.types.problem import MMShape
 
 
@@ -15,7 +15,7 @@ def test_inductors_lists_come_back_from_another_process():
     from torch_diode.hardware import known
 
     problem = MMShape("mm", 256, 256, 256)
-    lists = apart(collecting.default_lists, [problem], known("nvidia-h200"))
+    lists = run_in_subprocess(collect.default_lists, [problem], known("nvidia-h200"))
     assert len(lists[problem]) > 10
 
 
@@ -30,7 +30,7 @@ def test_every_problem_is_listed_when_all_are_timed(tmp_path):
 
 
 def test_where_there_are_too_many_the_command_that_lists_them_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(collecting, "_LISTED", 2)
+    monkeypatch.setattr(collect, "_LISTED", 2)
     output = tmp_path / "my timings.parquet"
     ended = inside(*COLLECT, "--num-shapes", "3", "--output", output)
     assert ended.code == 0, ended.err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_diode.cli.autotune_analysis import _loops
+from torch_diode.toolkit.max_autotune import _loops
 from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import torch_diode
-from torch_diode.cli.program import check_program, run_program
+from torch_diode.toolkit.program import check_program, run_program
 from torch_diode.types.errors import FileFaultError
 
 COMPILES = """

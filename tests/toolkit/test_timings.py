@@ -5,9 +5,9 @@ import json
 import pytest
 
 from tests import samples
-from torch_diode.cli.timings import chip_of, read_timings
 from torch_diode.files.datasets import write_dataset
 from torch_diode.hardware import detect
+from torch_diode.toolkit.timings import chip_of, read_timings
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError
 from torch_diode.types.timing import Timing

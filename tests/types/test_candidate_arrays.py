@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.samples import ATEN, LARGE, SMALL, SPLIT
 from tests.strategies import candidates
-from torch_diode.types.candidates import NUMBER_FIELDS, Candidates
+from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.errors import InvalidValueError
 
 several = st.lists(candidates(), max_size=8)

@@ -4,7 +4,7 @@ from hypothesis import given
 
 from tests import samples
 from tests.strategies import datasets
-from torch_diode.types import summary
+from torch_diode.types import dataset_summary
 from torch_diode.types.dataset import Dataset
 
 
@@ -13,7 +13,7 @@ def test_operations_count_what_the_rows_say(dataset):
     seen = {}
     for t in dataset:
         seen.setdefault((t.hardware, t.problem.op), []).append(t)
-    found = {(o.hardware, o.op): o for o in summary.operations(dataset)}
+    found = {(o.hardware, o.op): o for o in dataset_summary.operations(dataset)}
     assert set(found) == set(seen)
     for name, rows in seen.items():
         ran = [t for t in rows if t.time_us is not None]
@@ -26,7 +26,7 @@ def test_problems_name_the_fastest_that_ran(dataset):
     seen = {}
     for t in dataset:
         seen.setdefault((t.hardware, t.problem), []).append(t)
-    found = summary.problems(dataset)
+    found = dataset_summary.problems(dataset)
     assert [(item.hardware, item.example.problem) for item in found] == list(seen)
     for item in found:
         rows = seen[item.hardware, item.example.problem]
@@ -36,5 +36,5 @@ def test_problems_name_the_fastest_that_ran(dataset):
 
 
 def test_a_limit_cuts_the_list():
-    assert len(summary.problems(samples.dataset(), limit=2)) == 2
-    assert summary.problems(Dataset.empty()) == []
+    assert len(dataset_summary.problems(samples.dataset(), limit=2)) == 2
+    assert dataset_summary.problems(Dataset.empty()) == []

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.samples import ATEN, LARGE, SMALL
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.ranking import Ranking
 from torch_diode.types.timing import Prediction

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from tests import samples
 from tests.strategies import shortest
-from torch_diode.types import columns as spec
+from torch_diode.types import schema as spec
 from torch_diode.types.candidate import CONFIG_FIELDS, Candidate, TritonGEMMConfig
-from torch_diode.types.conform import conform
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import DTYPES, OPS, MMShape
+from torch_diode.types.schema_check import conform
 from torch_diode.types.timing import STATUSES, Timing
 
 GOOD = {

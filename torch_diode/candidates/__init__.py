@@ -1,7 +1,7 @@
 """What there is to choose from: the candidates of a problem that a hardware can run."""
 
-from torch_diode.candidates.offers import k_splits, offered_templates
-from torch_diode.candidates.resources import Resources, resources_of
+from torch_diode.candidates.gpu.eligibility import k_splits, offered_templates
+from torch_diode.candidates.gpu.resources import Resources, resources_of
 from torch_diode.candidates.space import candidate_space
 
 __all__ = ["Resources", "candidate_space", "k_splits", "offered_templates", "resources_of"]

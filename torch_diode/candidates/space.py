@@ -12,9 +12,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.candidates.exhaustive import BLOCKS, TMA_TEMPLATES, exhaustive_configs
-from torch_diode.candidates.offers import can_offer, k_splits, offered_templates
-from torch_diode.candidates.resources import (
+from torch_diode.candidates.gpu.eligibility import can_offer, k_splits, offered_templates
+from torch_diode.candidates.gpu.exhaustive import BLOCKS, TMA_TEMPLATES, exhaustive_configs
+from torch_diode.candidates.gpu.resources import (
     fits,
     keeps_registers_in_one_step,
     reads_a_as_it_lies,
@@ -22,7 +22,7 @@ from torch_diode.candidates.resources import (
     worth_compiling,
 )
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 

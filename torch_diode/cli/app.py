@@ -13,28 +13,17 @@ from typing import Annotated
 import typer
 
 from torch_diode import __version__
-from torch_diode.cli import (
+from torch_diode.cli.commands.collecting import (
     collect,
     collect_and_train,
     collect_shapeset,
-    completion,
-    convert,
-    convert_json_to_msgpack,
     create_validation,
-    explain,
-    models,
-    predict,
-    rank,
-    report,
-    stats,
-    status,
-    table,
     trace,
-    train,
-    validate_max_autotune,
-    validate_model,
 )
-from torch_diode.cli.arguments import repeat_options
+from torch_diode.cli.commands.data import convert, convert_json_to_msgpack, report, stats, table
+from torch_diode.cli.commands.training import train, validate_max_autotune, validate_model
+from torch_diode.cli.commands.using import completion, explain, models, predict, rank, status
+from torch_diode.cli.options.multi_value import repeat_options
 from torch_diode.types.errors import DiodeError
 
 app = typer.Typer(
@@ -55,7 +44,7 @@ _RUNS_A_PROGRAM = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class GlobalOptions:
     """The global options, as commands find them in the context."""
 
     form: str | None = None
@@ -88,7 +77,7 @@ def settings(
         raise typer.BadParameter(
             f"got {form!r}; expected json, msgpack or parquet", param_hint="--format"
         )
-    context.obj = Settings(form, seed, device)
+    context.obj = GlobalOptions(form, seed, device)
 
 
 app.command("collect")(collect.collect)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from torch_diode.collection.forking import apart
+from torch_diode.collection.workers.fork_safety import run_in_subprocess
 from torch_diode.hardware import detect
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
@@ -29,7 +29,7 @@ def find_devices(device: str | None, workers: int = 0) -> Devices:
     """
     if device == "cpu":
         return Devices(detect(device), ("cpu",) * (workers or 1))
-    found = apart(_chips, device or "cuda")
+    found = run_in_subprocess(_chips, device or "cuda")
     hardware = found[0][1]
     alike = [visible for visible, chip in found if chip.name == hardware.name]
     others = tuple(chip.name for _, chip in found if chip.name != hardware.name)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from torch_diode.collection.timer import Measured
+from torch_diode.collection.timers.cuda import Measurement
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.dataset import Dataset, Provenance
 from torch_diode.types.problem import MMShape
@@ -58,7 +58,7 @@ class FeedbackTimings:
         hardware: str,
         problem: MMShape,
         milliseconds: Mapping[Candidate, float],
-        measured: Mapping[Candidate, Measured] | None = None,
+        measured: Mapping[Candidate, Measurement] | None = None,
     ) -> None:
         """One problem's times; infinity stands for a candidate that could not run.
 
@@ -104,7 +104,7 @@ class FeedbackTimings:
         )
 
 
-def _clean(measured: Measured | None) -> _Heard:
+def _clean(measured: Measurement | None) -> _Heard:
     if measured is None:
         return _Heard(math.inf, CLEAN_METHOD, repeats=0)
     return _Heard(measured.time_us, CLEAN_METHOD, measured.spread, measured.repeats)

@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torch_diode.collection.kernels import KernelInfeasibleError, KernelLibrary, KernelSpec
-from torch_diode.collection.launching import Launcher
-from torch_diode.types.candidates import Candidates
+from torch_diode.collection.kernels.launch import Launcher
+from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelLibrary, KernelSpec
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
 
 Task = tuple[MMShape, Candidates]

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from torch_diode.candidates.offers import TRITON_DTYPES
-from torch_diode.candidates.one_step import as_in_space
+from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
+from torch_diode.candidates.gpu.k_loop import as_in_space
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.groups import Group, Task
-from torch_diode.collection.kernel_source import unit_of
-from torch_diode.collection.kernels import KernelLibrary
-from torch_diode.collection.operands import bytes_needed
+from torch_diode.collection.kernels.library import KernelLibrary
+from torch_diode.collection.kernels.operands import bytes_needed
+from torch_diode.collection.kernels.source import unit_of
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import DTYPE_BYTES, MMShape

@@ -7,8 +7,8 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import Any
 
-from torch_diode.candidates.offers import DECOMPOSE_K_THRESHOLD
-from torch_diode.collection.shape_sources import LogNormal, LogUniform, ShapeSource
+from torch_diode.candidates.gpu.eligibility import DECOMPOSE_K_THRESHOLD
+from torch_diode.collection.shape_sampling import LogNormal, LogUniform, ShapeSource
 from torch_diode.types.problem import MMShape
 
 MOST_FLOPS = {"bfloat16": 2e11, "float16": 2e11, "tf32": 5e10, "float32": 6e9}
@@ -25,7 +25,7 @@ def sizes_of(problem: MMShape) -> Sizes:
 
 
 @dataclass(frozen=True)
-class Stratum:
+class ProblemClass:
     """Problems of one kind: op, dtype, layout, bias, and how their sizes divide.
 
     `most_m` keeps to few rows, as in decoding; `deep` to a K so long that splitting it comes into

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from torch_diode.types import checks
+from torch_diode.types import validation
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import BATCHED, MMShape
 
@@ -87,8 +87,8 @@ class ShapeSource:
     most_bytes: int = 8 << 30
 
     def __post_init__(self) -> None:
-        checks.whole_number("shapes", "min-size", self.low, low=1)
-        checks.whole_number("shapes", "max-size", self.high, low=self.low)
+        validation.whole_number("shapes", "min-size", self.low, low=1)
+        validation.whole_number("shapes", "max-size", self.high, low=self.low)
         first, last = self._ends
         if first > last:
             raise InvalidValueError(
@@ -96,7 +96,7 @@ class ShapeSource:
                 "them; widen --min-size and --max-size"
             )
         for layout in self.layouts:
-            checks.one_of("shapes", "layout", layout, ("nn", "nt", "tn", "tt"))
+            validation.one_of("shapes", "layout", layout, ("nn", "nt", "tn", "tt"))
 
     def draw(self, count: int, seed: int | str) -> Iterator[MMShape]:
         """`count` distinct problems; the same seed gives the same ones."""

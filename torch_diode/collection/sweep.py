@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from torch_diode.collection.kernel_compile import CompileOutcome
-from torch_diode.collection.kernels import KernelInfeasibleError, KernelSpec
-from torch_diode.collection.launching import Launcher
-from torch_diode.collection.operands import Operands, operands, tf32
-from torch_diode.collection.reference import Reference
-from torch_diode.collection.splits import split_launch
-from torch_diode.collection.timer import Launch, Measured, Timer
+from torch_diode.collection.kernels.compile import CompileOutcome
+from torch_diode.collection.kernels.launch import Launcher
+from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelSpec
+from torch_diode.collection.kernels.operands import Operands, operands, tf32_precision
+from torch_diode.collection.kernels.reference import Reference
+from torch_diode.collection.kernels.split_k import split_launch
+from torch_diode.collection.timers.cuda import CudaTimer, Launch, Measurement
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
-from torch_diode.types.candidates import NUMBER_FIELDS, Candidates
+from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape
 
@@ -37,7 +37,7 @@ class Sweep:
 
     hardware: str
     launcher: Launcher
-    timer: Timer
+    timer: CudaTimer
     releases: Mapping[str, str]
     outcomes: Mapping[KernelSpec, CompileOutcome] = field(default_factory=dict)
     shared_memory: int = 0
@@ -50,7 +50,7 @@ class Sweep:
 
     def time(self, problem: MMShape, candidates: Candidates) -> Dataset:
         """The timings of all candidates on a problem; those that cannot run say so."""
-        with tf32(problem.tf32):
+        with tf32_precision(problem.tf32):
             return self._time(problem, candidates)
 
     def _time(self, problem: MMShape, candidates: Candidates) -> Dataset:
@@ -120,7 +120,7 @@ class Sweep:
         problem: MMShape,
         candidates: Candidates,
         status: Sequence[str],
-        results: Mapping[int, Measured],
+        results: Mapping[int, Measurement],
     ) -> Dataset:
         count = len(candidates)
         columns: dict[str, Any] = {"hardware": [self.hardware] * count}
@@ -139,7 +139,7 @@ def _calls(launches: Sequence[Launch | None], members: Sequence[int]) -> list[La
     return [launch for i in members if (launch := launches[i]) is not None]
 
 
-def result_columns(results: Sequence[Measured | None]) -> dict[str, Any]:
+def result_columns(results: Sequence[Measurement | None]) -> dict[str, Any]:
     """What was measured as a dataset's columns; nothing for what did not run."""
     return {
         "time_us": [m.time_us if m else None for m in results],

@@ -11,19 +11,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from torch_diode.collection.bench import Setting
 from torch_diode.collection.groups import Group, Task
-from torch_diode.collection.kernel_compile import CompileOutcome
-from torch_diode.collection.kernels import KernelLibrary
-from torch_diode.collection.store import TimingStore
-from torch_diode.collection.workshop import Run, Timed, Workshop
+from torch_diode.collection.kernels.compile import CompileOutcome
+from torch_diode.collection.kernels.library import KernelLibrary
+from torch_diode.collection.store.journal import TimingStore
+from torch_diode.collection.workers.scheduler import ScheduledRun, Scheduler, TimedProblem
+from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
 _LONGEST_WAIT_S = 60.0
 """Longer ones than a month the system refuses."""
 
-__all__ = ["Campaign", "Group", "GroupReport", "Task"]
+__all__ = ["Group", "GroupReport", "SweepRun", "Task"]
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class GroupReport:
     wrong: int
 
     @classmethod
-    def of(cls, run: Run) -> GroupReport:
+    def of(cls, run: ScheduledRun) -> GroupReport:
         """From a run, done or not."""
         counts = (run.problems, run.timings, run.waited_s, run.timed_s, run.stalled, run.wrong)
         return cls(run.group.name, *counts)
 
 
 @dataclass
-class Campaign:
+class SweepRun:
     """The plan: groups in order, and what is needed to compile and to time them.
 
     `devices` has an entry for each timing process: what CUDA_VISIBLE_DEVICES should say there,
@@ -66,9 +66,9 @@ class Campaign:
     left_out: list[MMShape] = field(default_factory=list)
     """Problems that ended process after process, and no candidate of theirs to blame."""
 
-    def setting(self) -> Setting:
+    def setting(self) -> TimingSettings:
         """What timing processes are made with."""
-        return Setting(self.library, self.hardware, self.releases, self.seed, self.band)
+        return TimingSettings(self.library, self.hardware, self.releases, self.seed, self.band)
 
     def run(
         self,
@@ -82,7 +82,7 @@ class Campaign:
 
         Returns what compiling each kernel came to: what it needs of the chip.
         """
-        with Workshop(self.setting(), self.devices, processes) as shop:
+        with Scheduler(self.setting(), self.devices, processes) as shop:
             self.lost = shop.lost
             for group in self.groups:
                 shop.give(group)
@@ -100,7 +100,7 @@ class Campaign:
         return outcomes
 
     def _keep(
-        self, timed: Timed, store: TimingStore, report: Callable[[GroupReport], None]
+        self, timed: TimedProblem, store: TimingStore, report: Callable[[GroupReport], None]
     ) -> None:
         if timed.dataset is None:
             self.left_out.append(timed.problem)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from torch_diode.files.faults import naming
+from torch_diode.files.file_errors import naming_file
 
 STDOUT = 1
 _STREAMS = {"/dev/stdin": 0, "/dev/stdout": STDOUT, "/dev/stderr": 2}
@@ -29,7 +29,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     what a killed writer left behind. A link stays, and what it leads to is replaced; a device or a
     pipe is no file to be replaced, and written to.
     """
-    with naming(path):
+    with naming_file(path):
         if _is_written_to(Path(path)):
             with tempfile.TemporaryDirectory() as folder:
                 yield Path(folder) / "written"

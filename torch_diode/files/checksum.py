@@ -18,7 +18,7 @@ UNSEALED = b"00000000"
 _MARK = NAME + b"\x18\x08"
 
 
-def seal(data: bytearray) -> None:
+def add_checksum(data: bytearray) -> None:
     """Put the checksum of a file into the place its footer keeps for it."""
     start = data.rfind(_MARK) + len(_MARK)
     if start < len(_MARK) or data[start : start + 8] != UNSEALED:
@@ -26,7 +26,7 @@ def seal(data: bytearray) -> None:
     data[start : start + 8] = _digits(data, start)
 
 
-def check_seal(data: bytes) -> None:
+def check_checksum(data: bytes) -> None:
     """Refuse a file whose bytes are not those that were sealed; one without a seal passes."""
     start = data.rfind(_MARK) + len(_MARK)
     if start >= len(_MARK) and data[start : start + 8] != _digits(data, start):

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from torch_diode.files import history
+from torch_diode.files import legacy
 from torch_diode.files.header import check_header, header, provenance_of
-from torch_diode.types import checks
-from torch_diode.types import columns as spec
+from torch_diode.types import schema as spec
+from torch_diode.types import validation
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.grouping import group
@@ -68,9 +68,9 @@ def _plain(column: pa.ChunkedArray) -> list[Any]:
 def from_tree(tree: Any) -> Dataset:
     """The dataset of a tree, of this version or the first."""
     if isinstance(tree, dict) and "format" not in tree and "hardware" in tree:
-        return history.dataset_of_version_1(tree)
+        return legacy.dataset_of_version_1(tree)
     check_header(tree, "dataset", spec.SCHEMA_VERSION)
-    checks.known_keys(
+    validation.known_keys(
         "dataset", tree, ("format", "version", "provenance", "hardware"), ("hardware",)
     )
     provenance = provenance_of(tree)
@@ -87,7 +87,7 @@ def from_tree(tree: Any) -> Dataset:
         columns[name] = _spread(heads, sizes, spec.BY_NAME[name].type)
     rows = [row for *_, timings in parts for row in timings]
     named = set().union(*rows)
-    checks.known_keys("timing", dict.fromkeys(named), _ROW_NAMES)
+    validation.known_keys("timing", dict.fromkeys(named), _ROW_NAMES)
     for name in _ROW_NAMES:
         if name in named:  # the dataset fills in what no row names
             columns[name] = row_column(rows, name)
@@ -102,7 +102,7 @@ def _entries(hardware: Any) -> Iterator[tuple[str, MMShape, dict[str, str], list
                 raise InvalidValueError(f"{where}: got no list of problems; expected one")
             for entry in entries:
                 owner = f"{name!r:.80} {op!r:.40} entry"
-                checks.known_keys(owner, entry, _ENTRY_NAMES, ("problem", "timings"))
+                validation.known_keys(owner, entry, _ENTRY_NAMES, ("problem", "timings"))
                 yield name, _problem(op, entry["problem"]), _measured(entry), _timings(entry)
 
 
@@ -120,7 +120,7 @@ def _problem(op: str, data: Any) -> MMShape:
 
 def _measured(entry: dict[str, Any]) -> dict[str, str]:
     measured = entry.get("measured", {})
-    checks.known_keys("measured", measured, spec.MEASURED_NAMES)
+    validation.known_keys("measured", measured, spec.MEASURED_NAMES)
     return {name: measured.get(name, spec.BY_NAME[name].default) for name in spec.MEASURED_NAMES}
 
 

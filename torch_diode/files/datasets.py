@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from torch_diode.files import json_form, msgpack_form, tree
-from torch_diode.files.faults import existing, naming
-from torch_diode.files.parquet_form import read_parquet, write_parquet
+from torch_diode.files import dataset_tree, json, msgpack
+from torch_diode.files.file_errors import existing, naming_file
+from torch_diode.files.parquet import read_parquet, write_parquet
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
@@ -34,7 +34,7 @@ def shards(path: str | os.PathLike[str], forms: Sequence[str] = FORMS) -> list[P
     if not found.is_dir():
         return [found]
     endings = {f".{form.lstrip('.').lower()}" for form in forms}
-    with naming(found):
+    with naming_file(found):
         files = sorted(
             file
             for file in found.iterdir()
@@ -62,7 +62,7 @@ def read_dataset(
             on_shard(file)
     if len(parts) == 1:
         return parts[0]
-    with naming(path):
+    with naming_file(path):
         return Dataset.merge(parts, duplicates)
 
 
@@ -70,9 +70,9 @@ def _read_file(path: Path) -> Dataset:
     form = form_of(path)
     if form == "parquet":
         return read_parquet(path)
-    data = json_form.read_json(path) if form == "json" else msgpack_form.read_msgpack(path)
-    with naming(path):
-        return tree.from_tree(data)
+    data = json.read_json(path) if form == "json" else msgpack.read_msgpack(path)
+    with naming_file(path):
+        return dataset_tree.from_tree(data)
 
 
 def write_dataset(dataset: Dataset, path: str | os.PathLike[str], form: str | None = None) -> None:
@@ -81,8 +81,8 @@ def write_dataset(dataset: Dataset, path: str | os.PathLike[str], form: str | No
     if form == "parquet":
         write_parquet(path, dataset)
     elif form == "msgpack":
-        msgpack_form.write_msgpack(path, tree.to_tree(dataset))
+        msgpack.write_msgpack(path, dataset_tree.to_tree(dataset))
     elif form == "json":
-        json_form.write_json(path, tree.to_tree(dataset), _TREE_DEPTH)
+        json.write_json(path, dataset_tree.to_tree(dataset), _TREE_DEPTH)
     else:
         raise FileFaultError(f"{path}: got form {form!r}; expected one of {', '.join(FORMS)}")

@@ -11,7 +11,7 @@ from torch_diode.types.errors import FileFaultError, InvalidValueError
 
 
 @contextmanager
-def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
     """Within it, a fault of the file's content or of the file system names `path`."""
     try:
         yield
@@ -32,7 +32,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 def existing(path: str | os.PathLike[str]) -> Path:
     """`path`, if something is there."""
     found = Path(path)
-    with naming(path):
+    with naming_file(path):
         there = found.exists()
     if not there:
         raise FileFaultError(f"{path}: no such file or directory; check the path")

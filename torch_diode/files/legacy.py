@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from torch_diode.hardware.names import normalise
-from torch_diode.types import checks
+from torch_diode.hardware.catalog import normalise
+from torch_diode.types import validation
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
@@ -31,7 +31,7 @@ def dataset_of_version_1(tree: dict[str, Any]) -> Dataset:
         for timed in _list(solution, "timed_configs"):
             if not isinstance(timed, dict) or "config" not in timed or "time" not in timed:
                 raise InvalidValueError(f"version 1: got {timed!r:.80}; expected config and time")
-            milliseconds = checks.positive_time("version 1", "time", timed["time"])
+            milliseconds = validation.positive_time("version 1", "time", timed["time"])
             raw = _parsed(timed["config"])
             problem = _problem(op, _parsed(problem_text), tf32=raw.get("ALLOW_TF32") is True)
             candidate = _candidate(op, raw)

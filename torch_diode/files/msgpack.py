@@ -9,13 +9,13 @@ from typing import Any
 import msgpack
 
 from torch_diode.files.atomic import write_bytes
-from torch_diode.files.faults import naming
+from torch_diode.files.file_errors import naming_file
 from torch_diode.types.errors import InvalidValueError
 
 
 def read_msgpack(path: str | os.PathLike[str]) -> Any:
     """The content of a MessagePack file."""
-    with naming(path):
+    with naming_file(path):
         return loads(Path(path).read_bytes())
 
 

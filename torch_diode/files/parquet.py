@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from torch_diode.files.atomic import write_bytes
-from torch_diode.files.faults import naming
+from torch_diode.files.checksum import NAME, UNSEALED, add_checksum, check_checksum
+from torch_diode.files.file_errors import naming_file
 from torch_diode.files.header import check_header, header, provenance_of
-from torch_diode.files.seal import NAME, UNSEALED, check_seal, seal
-from torch_diode.types import columns as spec
+from torch_diode.types import schema as spec
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
 
@@ -41,13 +41,13 @@ def write_parquet(path: str | os.PathLike[str], dataset: Dataset) -> None:
         writer.write_table(table)
         writer.add_key_value_metadata({NAME: UNSEALED})
     data = bytearray(stream.getbuffer())
-    seal(data)
+    add_checksum(data)
     write_bytes(path, data)
 
 
 def read_parquet(path: str | os.PathLike[str]) -> Dataset:
     """A dataset from a Parquet file, its checksums verified."""
-    with naming(path):
+    with naming_file(path):
         try:
             return _read(Path(path))
         except (pa.ArrowException, OverflowError, MemoryError, UnicodeDecodeError) as fault:
@@ -62,7 +62,7 @@ def _read(path: Path) -> Dataset:
     data = path.read_bytes()
     if not data:
         raise InvalidValueError("got an empty file; expected a dataset")
-    check_seal(data)
+    check_checksum(data)
     with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as file:
         rows = file.metadata.num_rows
         provenance = _provenance(file.metadata.metadata or {})

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from torch_diode.files import history
-from torch_diode.files.faults import naming
+from torch_diode.files import legacy
+from torch_diode.files.file_errors import naming_file
 from torch_diode.files.header import check_header, header
-from torch_diode.files.json_form import read_json, write_json
-from torch_diode.types import checks
+from torch_diode.files.json import read_json, write_json
+from torch_diode.types import validation
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.shapes import CountedShape, OperationShapeSet, ShapeSet
 
@@ -20,7 +20,7 @@ _DEPTH = 3
 def read_shapes(path: str | os.PathLike[str]) -> OperationShapeSet:
     """The shape set in a file, of this version or the first."""
     data = read_json(path)
-    with naming(path):
+    with naming_file(path):
         return shapes_from(data)
 
 
@@ -42,9 +42,9 @@ def shapes_to(shapes: OperationShapeSet) -> dict[str, Any]:
 def shapes_from(data: Any) -> OperationShapeSet:
     """The shape set JSON holds."""
     if isinstance(data, dict) and "format" not in data and "operations" in data:
-        return history.shapes_of_version_1(data)
+        return legacy.shapes_of_version_1(data)
     check_header(data, "shapes", SHAPES_VERSION)
-    checks.known_keys("shapes", data, ("format", "version", "operations"), ("operations",))
+    validation.known_keys("shapes", data, ("format", "version", "operations"), ("operations",))
     operations = data["operations"]
     if not isinstance(operations, dict):
         raise InvalidValueError("operations: got no object; expected one")

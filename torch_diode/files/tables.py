@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from torch_diode.files import history
-from torch_diode.files.faults import naming
+from torch_diode.files import legacy
+from torch_diode.files.file_errors import naming_file
 from torch_diode.files.header import check_header, header, provenance_of
-from torch_diode.files.json_form import read_json, write_json
-from torch_diode.types import checks
+from torch_diode.files.json import read_json, write_json
+from torch_diode.types import validation
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import MMShape
 from torch_diode.types.table import Row, Table, TableEntry
@@ -22,7 +22,7 @@ _DEPTH = 4
 def read_table(path: str | os.PathLike[str]) -> Table:
     """The table in a file, of this version or the first."""
     data = read_json(path)
-    with naming(path):
+    with naming_file(path):
         return table_from(data)
 
 
@@ -43,10 +43,10 @@ def table_to(table: Table) -> dict[str, Any]:
 def table_from(data: Any) -> Table:
     """The table JSON holds."""
     if isinstance(data, dict) and "format" not in data and "hardware" in data:
-        return history.table_of_version_1(data)
+        return legacy.table_of_version_1(data)
     check_header(data, "table", TABLE_VERSION)
     known = ("format", "version", "provenance", "hardware")
-    checks.known_keys("table", data, known, required=("hardware",))
+    validation.known_keys("table", data, known, required=("hardware",))
     provenance = tuple((name, ", ".join(met)) for name, met in provenance_of(data).items())
     return Table(tuple(_rows(data["hardware"])), provenance)
 

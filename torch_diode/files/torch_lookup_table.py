@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch_diode.hardware.names import reported_names
+from torch_diode.hardware.catalog import reported_names
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
 from torch_diode.types.problem import BATCHED, MMShape
 from torch_diode.types.table import Table, TableEntry

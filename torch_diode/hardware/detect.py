@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from torch_diode.hardware.names import known, known_names, normalise
+from torch_diode.hardware.catalog import known, known_names, normalise
 from torch_diode.types.errors import MissingPartError
 from torch_diode.types.hardware import Hardware
 

@@ -7,7 +7,7 @@ import importlib.metadata
 from contextlib import suppress
 
 
-def releases() -> dict[str, str]:
+def versions() -> dict[str, str]:
     """Those of torch and Triton here, without the build's name; empty where there is none."""
     found = {"torch": "", "triton": ""}
     for name in found:

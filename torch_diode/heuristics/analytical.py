@@ -14,13 +14,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.candidates.offers import tma_aligned
-from torch_diode.candidates.resources import resources_of, uses_matrix_unit_on_shared
+from torch_diode.candidates.gpu.eligibility import tma_aligned
+from torch_diode.candidates.gpu.resources import resources_of, uses_matrix_unit_on_shared
 from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.heuristics.ordering import rank_by_time
 from torch_diode.heuristics.tile_model import Constants, Floats, Tiles, peak_tflops, tile_times_us
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import DTYPE_BYTES, MMShape
 from torch_diode.types.ranking import Ranking

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.ranking import Ranking
@@ -15,7 +15,7 @@ class Heuristic(ABC):
     """Something that orders the candidates of a problem, best first, or abstains.
 
     The same inputs must give the same answer in every process: ranks that choose differently
-    compile different programs. `torch_diode.heuristics.conformance` checks that, and the rest.
+    compile different programs. `torch_diode.heuristics.testing` checks that, and the rest.
     """
 
     name: str

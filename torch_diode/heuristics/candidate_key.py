@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.types.candidate import CONFIG_FIELDS, Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 
 # How many bits a field's greatest value takes; each of the two packs fits an integer.
 _PACKS = (

@@ -8,10 +8,10 @@ from typing import Any, overload
 import numpy as np
 
 from torch_diode.heuristics.base import Heuristic, digest
-from torch_diode.heuristics.code_text import callable_text
+from torch_diode.heuristics.fingerprint import callable_fingerprint_text
 from torch_diode.heuristics.position import position_of
 from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -115,7 +115,7 @@ class CustomHeuristic(Heuristic):
     def fingerprint(self) -> str:
         """The function's name and code, and what that depends on (`code_text`)."""
         version = str(getattr(self.fn, "version", ""))
-        return digest("custom", self.name, version, *callable_text(self.fn))
+        return digest("custom", self.name, version, *callable_fingerprint_text(self.fn))
 
 
 def heuristic(decision: str, name: str = "") -> Callable[[Rule], CustomHeuristic]:

@@ -41,7 +41,7 @@ _VALUES = (int, float, complex, str, bytes, date, time, timedelta, BaseException
 """A class made of one of these has something in it that no attribute shows, and its text does."""
 
 
-def callable_text(fn: Any) -> list[str]:
+def callable_fingerprint_text(fn: Any) -> list[str]:
     """The texts that make up a function, or an object that is called like one."""
     kind = fn if isinstance(fn, FunctionType) else type(fn)
     reader = _Reader(getattr(fn, "__module__", None) or kind.__module__)

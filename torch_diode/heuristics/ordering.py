@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.heuristics.packed import packed
-from torch_diode.types.candidates import Candidates
+from torch_diode.heuristics.candidate_key import packed
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.ranking import Ranking
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.model.expectation import chance_slower, expected_regrets
+from torch_diode.model.serving.expected_regret import chance_slower, expected_regrets
 from torch_diode.types.candidate import ATEN
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.ranking import Ranking
 
@@ -28,7 +28,7 @@ _MOST_GAIN = 0.1
 _LOOKED_AT = 32
 
 
-def as_compiled(
+def adjust_for_compile(
     ranking: Ranking,
     candidates: Candidates,
     fixed_sizes: bool,
@@ -68,7 +68,7 @@ def fixed_sizes_gain(times_us: npt.NDArray[np.float64]) -> npt.NDArray[np.float6
     return np.minimum(FIXED_SIZES_US, _MOST_GAIN * times_us)
 
 
-def how_many(ranking: Ranking, candidates: Candidates, top: int = 5) -> int:
+def benchmark_count(ranking: Ranking, candidates: Candidates, top: int = 5) -> int:
     """How many candidates to benchmark, ATen counted: as many as it takes until the regret to be
     expected is within `TOLERANCE`, two at least and three times `top` at most; `top` where the
     heuristic says nothing of its own error."""
@@ -85,7 +85,7 @@ def how_many(ranking: Ranking, candidates: Candidates, top: int = 5) -> int:
     return max(min(enough, most), min(LEAST, most))
 
 
-def shortlist(ranking: Ranking, candidates: Candidates, count: int) -> list[int]:
+def benchmark_set(ranking: Ranking, candidates: Candidates, count: int) -> list[int]:
     """The `count` best positions, best first; ATen takes the last place if it earned none.
 
     The kernel that wins a benchmark can then never be slower than what plain torch would run.
@@ -97,7 +97,7 @@ def shortlist(ranking: Ranking, candidates: Candidates, count: int) -> list[int]
     return rows
 
 
-def alone(ranking: Ranking, candidates: Candidates) -> npt.NDArray[np.int64]:
+def single_choice_order(ranking: Ranking, candidates: Candidates) -> npt.NDArray[np.int64]:
     """The order in which to try candidates where one is to run without a benchmark: the ranking's,
     but ATen first where the best is too likely to be slower than it."""
     order = ranking.order

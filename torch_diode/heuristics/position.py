@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from torch_diode.candidates.one_step import as_in_space
-from torch_diode.heuristics.packed import packed, packed_one
+from torch_diode.candidates.gpu.k_loop import as_in_space
+from torch_diode.heuristics.candidate_key import packed, packed_one
 from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
 
 

@@ -71,7 +71,7 @@ class ChoicesIntegration(BaseIntegration):
         """Put a dummy before a handler of torch's, and see whether it is the one that answers."""
         from torch._inductor.choices import InductorChoices
 
-        from torch_diode.integration.handler import compose
+        from torch_diode.integration.hooks.handler import compose
 
         missing = [hook for hook in self.hooks if not hasattr(InductorChoices, hook)]
         if missing:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration import releases
+from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.settings import Settings
 from torch_diode.model.shipped import SHIPPED, shipped_model
 from torch_diode.types.hardware import Hardware
@@ -34,7 +34,9 @@ def default_heuristic(hardware: Hardware, settings: Settings) -> Heuristic | Non
     return Chain(*members)
 
 
-def held_to(heuristic: Heuristic, hardware: Hardware, settings: Settings) -> Heuristic | None:
+def check_versions(
+    heuristic: Heuristic, hardware: Hardware, settings: Settings
+) -> Heuristic | None:
     """A heuristic the user named, held against the torch that is here, as a default one is: what is
     of another release is noted, or, where settings are strict, left out."""
     from torch_diode.heuristics.chain import Chain
@@ -42,13 +44,17 @@ def held_to(heuristic: Heuristic, hardware: Hardware, settings: Settings) -> Heu
     from torch_diode.heuristics.table import LookupTable
 
     if type(heuristic) is Chain:
-        held = [held_to(member, hardware, settings) for member in heuristic.heuristics]
+        held = [check_versions(member, hardware, settings) for member in heuristic.heuristics]
         members = [member for member in held if member is not None]
         return Chain(*members) if members else None
     if type(heuristic) is LookupTable and not heuristic.template_hashes:
         strict = heuristic.strict or settings.strict
         return LookupTable(
-            heuristic.table, strict, releases.template_hashes(), heuristic.name, releases.here()
+            heuristic.table,
+            strict,
+            torch_compat.template_hashes(),
+            heuristic.name,
+            torch_compat.here(),
         )
     if type(heuristic) is ModelHeuristic and hasattr(heuristic.model, "notes"):
         return _noted(heuristic.model, heuristic.name, hardware, settings, heuristic.note)
@@ -60,7 +66,7 @@ def _noted(
 ) -> Heuristic | None:
     from torch_diode.heuristics.model import ModelHeuristic
 
-    notes = model.notes(hardware, **releases.here(), templates=releases.template_hashes())
+    notes = model.notes(hardware, **torch_compat.here(), templates=torch_compat.template_hashes())
     if notes and settings.strict:
         return None
     return ModelHeuristic(model, name, note or "; ".join(notes))
@@ -80,7 +86,7 @@ def _members(hardware: Hardware, settings: Settings) -> Iterator[Heuristic]:
         from torch_diode.heuristics.table import LookupTable
 
         yield LookupTable.load(
-            settings.table, settings.strict, releases.template_hashes(), releases.here()
+            settings.table, settings.strict, torch_compat.template_hashes(), torch_compat.here()
         )
     model = _model(hardware, settings)
     if model is not None:
@@ -95,7 +101,7 @@ def _model(hardware: Hardware, settings: Settings) -> Heuristic | None:
     from torch_diode.model.checkpoint import load_model
 
     if settings.model in ("", SHIPPED):
-        pointer = shipped_model(hardware) if settings.model else _unasked(hardware)
+        pointer = shipped_model(hardware) if settings.model else _auto_model(hardware)
         if pointer is None:
             return None
         model, name = pointer.load(), pointer.hardware
@@ -105,7 +111,7 @@ def _model(hardware: Hardware, settings: Settings) -> Heuristic | None:
     return _noted(model, f"model {name}", hardware, settings)
 
 
-def _unasked(hardware: Hardware) -> ModelPointer | None:
+def _auto_model(hardware: Hardware) -> ModelPointer | None:
     from torch_diode.model.registry import ModelRegistry
 
     pointer = ModelRegistry().find("matmul", hardware)

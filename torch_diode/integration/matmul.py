@@ -7,15 +7,15 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from torch_diode.integration import releases
 from torch_diode.integration.base import ChoicesIntegration
-from torch_diode.integration.guard import Guard
-from torch_diode.integration.record import Record
+from torch_diode.integration.deciding.record import Record
+from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.fallback import Fallback
 from torch_diode.integration.settings import Settings
 from torch_diode.integration.sockets import Sockets
 
 if TYPE_CHECKING:
-    from torch_diode.integration.decision import Decider
+    from torch_diode.integration.deciding.decider import Decider
 
 
 class MatmulIntegration(ChoicesIntegration):
@@ -29,11 +29,11 @@ class MatmulIntegration(ChoicesIntegration):
     def __init__(
         self,
         settings: Settings | None = None,
-        guard: Guard | None = None,
+        guard: Fallback | None = None,
         record: Record | None = None,
     ) -> None:
         super().__init__()
-        self.guard = guard if guard is not None else Guard()
+        self.guard = guard if guard is not None else Fallback()
         self.record = record if record is not None else Record()
         self._settings = settings if settings is not None else Settings()
         self._decider: Decider | None = None
@@ -43,7 +43,7 @@ class MatmulIntegration(ChoicesIntegration):
     @property
     def hooks(self) -> tuple[str, ...]:  # type: ignore[override]
         """This release's one method for matmul choices."""
-        return (releases.matmul_hook(),)
+        return (torch_compat.matmul_hook(),)
 
     @property
     def settings(self) -> Settings:
@@ -55,7 +55,7 @@ class MatmulIntegration(ChoicesIntegration):
         """What answers; made when first asked for."""
         with self._lock:
             if self._decider is None:
-                from torch_diode.integration.decision import Decider
+                from torch_diode.integration.deciding.decider import Decider
 
                 self._decider = Decider(self._settings, self.guard, self.record)
             return self._decider
@@ -96,21 +96,21 @@ class MatmulIntegration(ChoicesIntegration):
 
     def probe(self) -> str:
         """Everything the hook is answered with has to be there, not only the hook."""
-        return releases.why_unusable() or super().probe()
+        return torch_compat.why_unusable() or super().probe()
 
     def mixin(self, handler: Any) -> type | None:
         """The handler's hook, bound to our decider; a handler of ours put in by hand stays."""
-        from torch_diode.integration.choices import DiodeInductorChoices, bound_to
+        from torch_diode.integration.hooks.choices import DiodeInductorChoices, bound_to
 
         if isinstance(handler, DiodeInductorChoices):
             return None
         if self._undo_preprocessing is None:
-            self._undo_preprocessing = releases.add_preprocessing(self._look_at)
+            self._undo_preprocessing = torch_compat.add_preprocessing(self._look_at)
         return bound_to(self.decider)
 
     def _look_at(self, choices: list[Any]) -> list[Any]:
         """All that Inductor collected for a matmul, or the one that is to stand alone."""
-        from torch_diode.integration.answer import keep_alone
+        from torch_diode.integration.deciding.choice_builder import keep_alone
 
         return self.decider.guard.run(lambda: keep_alone(choices)) or choices
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import detect, known
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration import defaults, settings
-from torch_diode.types import checks
+from torch_diode.integration import default_heuristic, settings
+from torch_diode.types import validation
 from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import EmptySelectionError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -30,17 +30,20 @@ def rank(
     the default one for the hardware. Times are None where the heuristic names none. Raises where
     it abstains, and says why.
     """
-    checks.instance("rank", "problem", problem, MMShape)
+    validation.instance("rank", "problem", problem, MMShape)
     if heuristic is not None:
-        checks.instance("rank", "heuristic", heuristic, Heuristic)
+        validation.instance("rank", "heuristic", heuristic, Heuristic)
     if top is not None:
-        checks.whole_number("rank", "top", top, low=1)
+        validation.whole_number("rank", "top", top, low=1)
     given = None if candidates is None else _given(candidates)
     if not isinstance(hardware, Hardware):
         hardware = detect() if hardware is None else known(hardware)
-    heuristic = heuristic or defaults.default_heuristic(hardware, settings.from_environment())
+    heuristic = heuristic or default_heuristic.default_heuristic(
+        hardware, settings.from_environment()
+    )
     if heuristic is None:
-        raise EmptySelectionError(f"rank: {hardware.name}: {defaults.NO_MODEL}; give a heuristic")
+        why = default_heuristic.NO_MODEL
+        raise EmptySelectionError(f"rank: {hardware.name}: {why}; give a heuristic")
     space = candidate_space(problem, hardware) if given is None else given
     ranking = heuristic.rank(problem, space, hardware)
     if ranking is None:
@@ -53,5 +56,5 @@ def _given(candidates: Iterable[Candidate]) -> Candidates:
         return candidates
     items = list(candidates)
     for item in items:
-        checks.instance("rank", "candidates", item, Candidate)
+        validation.instance("rank", "candidates", item, Candidate)
     return Candidates.of(items)

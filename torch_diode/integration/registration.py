@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from torch_diode import _distribution
 from torch_diode.integration import settings as switches
 from torch_diode.integration.base import FAILED, OFF, ON, BaseIntegration
-from torch_diode.integration.guard import Guard
+from torch_diode.integration.hooks.fallback import Fallback
 from torch_diode.integration.matmul import MatmulIntegration
 from torch_diode.integration.settings import Settings
 from torch_diode.integration.sockets import Sockets
@@ -25,7 +25,7 @@ from torch_diode.types.errors import DiodeError, InvalidValueError, MissingPartE
 
 if TYPE_CHECKING:
     from torch_diode.heuristics.base import Heuristic
-    from torch_diode.integration.record import Decisions
+    from torch_diode.integration.deciding.record import Decisions
 
 _OUTCOMES = {ON: "ok", OFF: "off", FAILED: "failed"}
 
@@ -37,7 +37,7 @@ class Registration:
     """
 
     def __init__(self) -> None:
-        self.guard = Guard()
+        self.guard = Fallback()
         self.matmul = MatmulIntegration(guard=self.guard)
         self.sockets = Sockets(self.guard)
         self.active: list[BaseIntegration] = []
@@ -96,7 +96,7 @@ class Registration:
                 integration.uninstall(self.sockets)
             self.active.clear()
             # A handler put in by hand is not ours to take out; what it set up beside itself is.
-            times = sys.modules.get("torch_diode.integration.clean_times")
+            times = sys.modules.get("torch_diode.integration.autotune.clean_benchmark")
             if times is not None:
                 times.clean_times.leave_few()
 
@@ -129,7 +129,7 @@ class Registration:
 
     def status(self) -> Status:
         """All of it, as it stands."""
-        from torch_diode.integration import machine
+        from torch_diode.integration.hooks import device_hardware
 
         return Status(
             enabled=bool(self.active),
@@ -137,7 +137,7 @@ class Registration:
             torch=torch_version() or "missing",
             mode=self.matmul.settings.mode,
             steps=tuple(self.steps()),
-            hardware=tuple(hardware.name for hardware in machine.seen()),
+            hardware=tuple(hardware.name for hardware in device_hardware.detected()),
             heuristics=self.matmul.loaded() if self.active else {},
             counters=self.guard.counters.copy(),
             notes=self.matmul.notes(),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from torch_diode.integration.caches import CacheKeys
-from torch_diode.integration.guard import Guard
-from torch_diode.integration.handler import HandlerSlot
+from torch_diode.integration.hooks.cache_key import CacheKeys
+from torch_diode.integration.hooks.fallback import Fallback
+from torch_diode.integration.hooks.handler import HandlerSlot
 
 
 class Sockets:
     """Torch's places for what integrations bring; untouched until one is added, and after the
     last is removed."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Fallback) -> None:
         self.handler = HandlerSlot(guard)
         self.cache_keys = CacheKeys(guard)

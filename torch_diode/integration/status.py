@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from torch_diode.integration.guard import Counters
+from torch_diode.integration.hooks.fallback import Counters
 
 
 @dataclass(frozen=True)

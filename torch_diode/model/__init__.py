@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torch_diode.model.checkpoint import ModelPointer, load_model, save_model
-    from torch_diode.model.feature_table import FeatureTable, feature_table
-    from torch_diode.model.features import FEATURE_NAMES, FEATURES_VERSION
-    from torch_diode.model.networks import DeepMatmulTimingModel, MatmulTimingModel
+    from torch_diode.model.features.extractor import FEATURE_NAMES, FEATURES_VERSION
+    from torch_diode.model.features.table import FeatureTable, feature_table
+    from torch_diode.model.networks.timing_models import DeepMatmulTimingModel, MatmulTimingModel
     from torch_diode.model.registry import ModelRegistry
-    from torch_diode.model.training import TrainingOptions, train
+    from torch_diode.model.training.trainer import TrainingOptions, train
     from torch_diode.model.wrapper import ModelWrapper
 
 __all__ = [
@@ -33,19 +33,19 @@ __all__ = [
 ]
 
 _MODULES = {
-    "DeepMatmulTimingModel": "networks",
-    "FEATURES_VERSION": "features",
-    "FEATURE_NAMES": "features",
-    "FeatureTable": "feature_table",
-    "MatmulTimingModel": "networks",
+    "DeepMatmulTimingModel": "networks.timing_models",
+    "FEATURES_VERSION": "features.extractor",
+    "FEATURE_NAMES": "features.extractor",
+    "FeatureTable": "features.table",
+    "MatmulTimingModel": "networks.timing_models",
     "ModelPointer": "checkpoint",
     "ModelRegistry": "registry",
     "ModelWrapper": "wrapper",
-    "TrainingOptions": "training",
-    "feature_table": "feature_table",
+    "TrainingOptions": "training.trainer",
+    "feature_table": "features.table",
     "load_model": "checkpoint",
     "save_model": "checkpoint",
-    "train": "training",
+    "train": "training.trainer",
 }
 
 

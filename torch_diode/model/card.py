@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from torch_diode.files.atomic import write_text
-from torch_diode.files.faults import naming
-from torch_diode.files.json_form import write_json
-from torch_diode.model import plots
-from torch_diode.model.evaluation import KS, Score
+from torch_diode.files.file_errors import naming_file
+from torch_diode.files.json import write_json
+from torch_diode.model.evaluation import plots
+from torch_diode.model.evaluation.regret import KS, Score
+from torch_diode.model.evaluation.scoring import EvaluatedPredictions, Evaluation
 from torch_diode.model.metadata import FORMAT, ModelMetadata
 from torch_diode.model.provenance import card
-from torch_diode.model.scoring import Evaluation, Judged
 from torch_diode.types.errors import FileFaultError, MissingPartError
 
 _DEPTH = 5
@@ -32,7 +32,7 @@ def check_card(model: Path) -> None:
         path = model.with_suffix(ending)
         if not path.exists():
             continue
-        with naming(path), path.open("rb") as stream:
+        with naming_file(path), path.open("rb") as stream:
             head = stream.read(_HEAD)
         if mark.encode() not in head:
             raise FileFaultError(
@@ -42,7 +42,11 @@ def check_card(model: Path) -> None:
 
 
 def write_card(
-    model: Path, metadata: ModelMetadata, judged: Judged, judged_on: str, notes: Sequence[str] = ()
+    model: Path,
+    metadata: ModelMetadata,
+    judged: EvaluatedPredictions,
+    judged_on: str,
+    notes: Sequence[str] = (),
 ) -> list[Path]:
     """Everything beside a model file; the files written. Without matplotlib there are no plots,
     and the card says so."""
@@ -60,7 +64,7 @@ def write_card(
     return [path, model.with_suffix(".md"), *(model.with_name(name) for name in pictures.values())]
 
 
-def _draw(model: Path, judged: Judged) -> dict[str, str]:
+def _draw(model: Path, judged: EvaluatedPredictions) -> dict[str, str]:
     found = judged.evaluation
     names = {
         "Regret@k": f"{model.stem}-regret.svg",

@@ -19,14 +19,14 @@ import safetensors
 import safetensors.numpy
 
 from torch_diode.files.atomic import replacing
-from torch_diode.files.faults import naming
+from torch_diode.files.file_errors import naming_file
+from torch_diode.model.features.problem_arrays import Floats
 from torch_diode.model.metadata import ModelMetadata
-from torch_diode.model.problem_arrays import Floats
 from torch_diode.model.wrapper import ModelWrapper
 from torch_diode.types.errors import FileFaultError
 
 if TYPE_CHECKING:
-    from torch_diode.model.networks import TimingNetwork
+    from torch_diode.model.networks.timing_models import TimingNetwork
 
 SUFFIXES = (".pt", ".safetensors")
 _MOST_BYTES = 64 * 2**20
@@ -104,7 +104,7 @@ def network_of(metadata: ModelMetadata, arrays: Mapping[str, Floats]) -> TimingN
     """The torch network that a model's weights are of."""
     import torch
 
-    from torch_diode.model.networks import build_network
+    from torch_diode.model.networks.timing_models import build_network
 
     network = build_network(metadata.kind, metadata.shape)
     network.load_state_dict({name: torch.from_numpy(a.copy()) for name, a in arrays.items()})
@@ -115,7 +115,7 @@ def load_weights(path: str | os.PathLike[str]) -> tuple[ModelMetadata, dict[str,
     """What a model file says of itself, and its weights by name, checked against it."""
     target = Path(path)
     check_suffix(target)
-    with naming(target):
+    with naming_file(target):
         size = target.stat().st_size
     if size > _MOST_BYTES:
         raise FileFaultError(f"{target}: got {size} bytes; expected a model of at most 64 MiB")
@@ -142,7 +142,7 @@ def read_tensors(path: Path, device: str = "cpu") -> dict[str, Any]:
     # What torch refuses a file with is no class of its own.
     more_than_plain: type[Exception] = unpickler.UnpicklingError  # type: ignore[attr-defined]
     try:
-        with naming(path):
+        with naming_file(path):
             _check_sums(path)
             data = torch.load(path, map_location=device, weights_only=True)
     except more_than_plain:
@@ -192,7 +192,7 @@ def _read_pt(path: Path) -> tuple[object, dict[str, Floats]]:
 
 def _read_safetensors(path: Path) -> tuple[object, dict[str, Floats]]:
     try:
-        with naming(path), safetensors.safe_open(path, "numpy") as file:
+        with naming_file(path), safetensors.safe_open(path, "numpy") as file:
             text = (file.metadata() or {}).get(_KEY)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (safetensors.SafetensorError, ValueError, TypeError) as fault:
@@ -202,7 +202,7 @@ def _read_safetensors(path: Path) -> tuple[object, dict[str, Floats]]:
 
 def _check_weights(path: Path, metadata: ModelMetadata, arrays: dict[str, Floats]) -> None:
     """Names and shapes are those of the network the metadata name, and all numbers finite."""
-    from torch_diode.model.networks import NETWORKS, build_network
+    from torch_diode.model.networks.timing_models import NETWORKS, build_network
 
     if metadata.kind not in NETWORKS or (metadata.kind == "base" and "encoder" in metadata.shape):
         raise FileFaultError(

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from torch_diode.model.evaluation import noise_floor, standard_errors
-from torch_diode.model.feature_table import FeatureTable
+from torch_diode.model.evaluation.regret import noise_floor, standard_errors
+from torch_diode.model.evaluation.scoring import Evaluation
+from torch_diode.model.features.problem_arrays import PRECISIONS, ProblemArrays
+from torch_diode.model.features.table import FeatureTable
 from torch_diode.model.metadata import ModelMetadata
-from torch_diode.model.problem_arrays import PRECISIONS, ProblemArrays
-from torch_diode.model.scoring import Evaluation
-from torch_diode.model.training import Trained
+from torch_diode.model.training.trainer import Trained
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import OPS

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from torch_diode.files.faults import naming
+from torch_diode.files.file_errors import naming_file
 from torch_diode.hardware import detect, known, stand_ins
 from torch_diode.model.checkpoint import SUFFIXES, ModelPointer
 from torch_diode.model.wrapper import ModelWrapper
@@ -92,7 +92,7 @@ def _within(folder: Path) -> Iterable[ModelPointer]:
 
 
 def _entry(pointer: ModelPointer) -> dict[str, Any]:
-    with naming(pointer.path):
+    with naming_file(pointer.path):
         data = pointer.path.read_bytes()
     return {
         "heuristic": pointer.heuristic,
@@ -110,7 +110,7 @@ def _card(pointer: ModelPointer) -> Any:
     if not path.is_file():
         return None
     try:
-        with naming(path):
+        with naming_file(path):
             return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as fault:
         raise FileFaultError(f"{path}: got {fault}; expected a model's card as JSON") from None

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.model.inference import NumpyNetwork
+from torch_diode.hardware.versions import same_release
+from torch_diode.model.features.problem_arrays import Floats
 from torch_diode.model.metadata import SWEEP, ModelMetadata
-from torch_diode.model.problem_arrays import Floats
-from torch_diode.types.candidates import Candidates
+from torch_diode.model.serving.inference import NumpyNetwork
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import HardwareMismatchError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
-from torch_diode.types.release import same_release
 
 _BEYOND = 4.0
 """How many times the greatest size met in training a problem may have."""

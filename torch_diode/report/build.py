@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch_diode.model.unseen import SCORED, ToScore, problems_to_score
+from torch_diode.model.evaluation.holdout import SCORED, HoldoutSelection, problems_to_score
 from torch_diode.report.contents import Sources, contents
 from torch_diode.report.predictions import LoadedModel, timings_of
 from torch_diode.report.regret import InList, regrets_of
-from torch_diode.types import checks
+from torch_diode.types import validation
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError
 from torch_diode.types.hardware import Hardware
@@ -23,7 +23,7 @@ def report_data(
     in_list: InList | None = None,
 ) -> dict[str, Any]:
     """What a page shows of a dataset and a model; `names` are theirs, dataset first."""
-    checks.one_of("report", "score", score, SCORED)
+    validation.one_of("report", "score", score, SCORED)
     model.wrapper.require(hardware)
     timings = timings_of(dataset, hardware, model)
     if not timings.supported.any():
@@ -36,7 +36,7 @@ def report_data(
     return contents(sources, timings, to_score.problems, regrets)
 
 
-def _told(to_score: ToScore) -> str:
+def _told(to_score: HoldoutSelection) -> str:
     """What the page says of the problems that scores are of."""
     told = f"Scores are of {to_score.told(int(to_score.problems.sum()))}"
     if to_score.trained_on_data:

@@ -10,10 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode import __version__
-from torch_diode.model.evaluation import Score, problem_slices, scores, sliced_scores, time_error
+from torch_diode.model.evaluation.regret import (
+    Score,
+    problem_slices,
+    scores,
+    sliced_scores,
+    time_error,
+)
 from torch_diode.model.metadata import ModelMetadata
 from torch_diode.report.packing import encoded, pack
-from torch_diode.report.predictions import Flags, Floats, Timings
+from torch_diode.report.predictions import Flags, Floats, PredictedTimings
 from torch_diode.report.regret import KS, Regrets
 from torch_diode.types.dataset import Dataset
 
@@ -35,7 +41,9 @@ class Sources:
     """One sentence on which problems the scores are of."""
 
 
-def contents(sources: Sources, timings: Timings, scored: Flags, regrets: Regrets) -> dict[str, Any]:
+def contents(
+    sources: Sources, timings: PredictedTimings, scored: Flags, regrets: Regrets
+) -> dict[str, Any]:
     """All of a page's data."""
     return {
         "about": _about(sources, timings, regrets),
@@ -48,7 +56,7 @@ def contents(sources: Sources, timings: Timings, scored: Flags, regrets: Regrets
     }
 
 
-def _about(sources: Sources, timings: Timings, regrets: Regrets) -> dict[str, Any]:
+def _about(sources: Sources, timings: PredictedTimings, regrets: Regrets) -> dict[str, Any]:
     data, model = sources.dataset, sources.model
     return {
         "version": __version__,
@@ -108,7 +116,7 @@ def _geomean(values: Floats) -> float | None:
     return round(float(np.exp(np.log(known).mean())), 6) if len(known) else None
 
 
-def _density(timings: Timings, scored: Flags) -> dict[str, Any]:
+def _density(timings: PredictedTimings, scored: Flags) -> dict[str, Any]:
     """Predicted against measured as counts over a grid of log times, for several parts."""
     keep = scored[timings.group]
     measured, predicted = timings.measured[keep], timings.predicted[keep]
@@ -148,7 +156,7 @@ def _grid(measured: Floats, predicted: Floats, low: float, high: float) -> str:
     return encoded(counts.astype("<u4"))
 
 
-def _worst(timings: Timings, regrets: Regrets) -> list[dict[str, Any]]:
+def _worst(timings: PredictedTimings, regrets: Regrets) -> list[dict[str, Any]]:
     """The decisions that cost most, the worst first."""
     order = np.argsort(-regrets.model[:, 0], kind="stable")[:WORST]
     return [
@@ -158,7 +166,7 @@ def _worst(timings: Timings, regrets: Regrets) -> list[dict[str, Any]]:
     ]
 
 
-def _decision(timings: Timings, number: int, regret: float) -> dict[str, Any]:
+def _decision(timings: PredictedTimings, number: int, regret: float) -> dict[str, Any]:
     rows = timings.rows_of(number)
     measured, predicted = timings.measured[rows], timings.predicted[rows]
     aten = np.flatnonzero(timings.is_aten[rows])
@@ -182,7 +190,7 @@ def _decision(timings: Timings, number: int, regret: float) -> dict[str, Any]:
     return entry
 
 
-def _slices(timings: Timings, regrets: Regrets) -> list[dict[str, Any]]:
+def _slices(timings: PredictedTimings, regrets: Regrets) -> list[dict[str, Any]]:
     arrays = timings.arrays.take(regrets.problems)
     masks = problem_slices(arrays, timings.roofline[regrets.problems])
     columns = [KS.index(k) for k in SHOWN_KS]

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.report.predictions import Flags, Floats, Ids, Timings
-from torch_diode.types.candidates import NUMBER_FIELDS
+from torch_diode.report.predictions import Flags, Floats, Ids, PredictedTimings
+from torch_diode.types.candidate_arrays import NUMBER_FIELDS
 from torch_diode.types.grouping import number_rows
 from torch_diode.types.problem import BATCHED
 
@@ -24,7 +24,7 @@ _LEAST_EACH = 8
 _STEPS = 2**16 - 1
 
 
-def pack(timings: Timings, scored: Flags) -> dict[str, Any]:
+def pack(timings: PredictedTimings, scored: Flags) -> dict[str, Any]:
     """Problems, candidates and times as a page holds them."""
     chosen = _sample(len(timings), MOST_PROBLEMS)
     rows, each = _kept_rows(timings, chosen)
@@ -64,7 +64,7 @@ def _sample(count: int, most: int) -> Ids:
     return np.sort(np.random.default_rng(0).permutation(count)[:most])
 
 
-def _kept_rows(timings: Timings, chosen: Ids) -> tuple[Ids, int]:
+def _kept_rows(timings: PredictedTimings, chosen: Ids) -> tuple[Ids, int]:
     """Rows of the chosen problems by what is told of them, and how many a problem may keep."""
     wanted = np.zeros(len(timings), bool)
     wanted[chosen] = True
@@ -80,7 +80,7 @@ def _kept_rows(timings: Timings, chosen: Ids) -> tuple[Ids, int]:
     return kept[np.lexsort((timings.measured[kept], timings.group[kept]))], each
 
 
-def _ranks(timings: Timings, times: Floats) -> Ids:
+def _ranks(timings: PredictedTimings, times: Floats) -> Ids:
     """Each row's place in its problem, fastest first."""
     order = np.lexsort((times, timings.group))
     rank = np.empty(len(order), np.int64)
@@ -88,7 +88,7 @@ def _ranks(timings: Timings, times: Floats) -> Ids:
     return rank
 
 
-def _span(timings: Timings, rows: Ids) -> tuple[float, float]:
+def _span(timings: PredictedTimings, rows: Ids) -> tuple[float, float]:
     times = np.concatenate([timings.measured[rows], timings.predicted[rows]])
     low, high = float(np.log(times.min())), float(np.log(times.max()))
     return low, max(high, low + 1e-3)
@@ -98,7 +98,7 @@ def _steps(times: Floats, low: float, high: float) -> npt.NDArray[Any]:
     return np.rint((np.log(times) - low) / (high - low) * _STEPS).astype("<u2")
 
 
-def _distinct(timings: Timings, rows: Ids) -> tuple[Ids, Ids]:
+def _distinct(timings: PredictedTimings, rows: Ids) -> tuple[Ids, Ids]:
     """For each row its candidate's number, and for each candidate one row that has it."""
     c = timings.candidates
     columns = [c.template[rows], *(c.fields[name][rows] for name in NUMBER_FIELDS)]
@@ -107,7 +107,7 @@ def _distinct(timings: Timings, rows: Ids) -> tuple[Ids, Ids]:
     return codes, rows[first]
 
 
-def _candidate(timings: Timings, row: int) -> list[Any]:
+def _candidate(timings: PredictedTimings, row: int) -> list[Any]:
     """Its template's number, its tile, and how it is written without the template."""
     c = timings.candidates
     tile = [int(c.fields[name][row]) for name in ("block_m", "block_n", "block_k")]
@@ -115,7 +115,7 @@ def _candidate(timings: Timings, row: int) -> list[Any]:
     return [int(c.template[row]), *tile, str(candidate).removeprefix(candidate.template).strip()]
 
 
-def _kinds(timings: Timings, chosen: Ids) -> tuple[list[dict[str, Any]], list[int]]:
+def _kinds(timings: PredictedTimings, chosen: Ids) -> tuple[list[dict[str, Any]], list[int]]:
     """What problems are but for their sizes, and each problem's."""
     seen: dict[str, int] = {}
     kinds: list[dict[str, Any]] = []

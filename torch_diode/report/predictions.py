@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.model.checkpoint import load_model, load_network
-from torch_diode.model.evaluation import standard_errors
-from torch_diode.model.feature_table import feature_table
-from torch_diode.model.limits import MOST_LOG_RATIO
-from torch_diode.model.networks import TimingNetwork
-from torch_diode.model.problem_arrays import ProblemArrays
-from torch_diode.model.scoring import predict_times
+from torch_diode.model.evaluation.regret import standard_errors
+from torch_diode.model.evaluation.scoring import predict_times
+from torch_diode.model.features.problem_arrays import ProblemArrays
+from torch_diode.model.features.table import feature_table
+from torch_diode.model.networks.limits import MOST_LOG_RATIO
+from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.wrapper import ModelWrapper
-from torch_diode.types.candidates import NUMBER_FIELDS, Candidates
+from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.hardware import Hardware
@@ -33,7 +33,7 @@ _PROBLEMS_AT_ONCE = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Timings:
+class PredictedTimings:
     """The timed rows of a dataset, problem by problem, and the time predicted for each.
 
     Rows of problem p stand at `starts[p]:starts[p + 1]`; problems without any are not here.
@@ -80,7 +80,7 @@ class LoadedModel:
         return cls(load_model(path), load_network(path)[1])
 
 
-def timings_of(dataset: Dataset, hardware: Hardware, model: LoadedModel) -> Timings:
+def timings_of(dataset: Dataset, hardware: Hardware, model: LoadedModel) -> PredictedTimings:
     """All timed rows that evaluation counts, with the model's times for them."""
     table = feature_table(dataset, hardware)
     counts = np.bincount(table.group, minlength=len(table.problem))
@@ -107,7 +107,7 @@ def timings_of(dataset: Dataset, hardware: Hardware, model: LoadedModel) -> Timi
     fields = {name: dataset.values(name)[rows].astype(np.int32) for name in NUMBER_FIELDS}
     measured = table.time_us[order].astype(np.float64)
     spread, repeats = dataset.values("spread")[rows], dataset.values("repeats")[rows]
-    return Timings(
+    return PredictedTimings(
         problems=problems,
         arrays=table.arrays.take(numbers),
         roofline=table.roofline[numbers],
@@ -125,7 +125,7 @@ def timings_of(dataset: Dataset, hardware: Hardware, model: LoadedModel) -> Timi
     )
 
 
-def analytical_times(timings: Timings, wanted: Flags, hardware: Hardware) -> Floats:
+def analytical_times(timings: PredictedTimings, wanted: Flags, hardware: Hardware) -> Floats:
     """The analytical heuristic's time for each row of the wanted problems, NaN elsewhere and
     where it abstains."""
     heuristic = AnalyticalHeuristic()

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torch_diode.model.evaluation import noise_regrets, regret_arrays, subset_regrets
-from torch_diode.report.predictions import Flags, Floats, Ids, Timings, analytical_times
+from torch_diode.model.evaluation.regret import noise_regrets, regret_arrays, subset_regrets
+from torch_diode.report.predictions import Flags, Floats, Ids, PredictedTimings, analytical_times
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware
 
@@ -43,7 +43,7 @@ class Regrets:
 
 
 def regrets_of(
-    timings: Timings, scored: Flags, hardware: Hardware, in_list: InList | None
+    timings: PredictedTimings, scored: Flags, hardware: Hardware, in_list: InList | None
 ) -> Regrets:
     """Regrets of the model, and of what it has to beat, on the scored problems."""
     keep = scored[timings.group]
@@ -69,7 +69,7 @@ def regrets_of(
 
 
 def _default_regret(
-    timings: Timings, keep: Flags, in_list: InList | None
+    timings: PredictedTimings, keep: Flags, in_list: InList | None
 ) -> tuple[Floats, float, str]:
     """By problem number the regret of the best in Inductor's default list, the share of the list
     that was timed, and why there is none.

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
-from torch_diode.model.evaluation import KS, regret_arrays, subset_regrets
-from torch_diode.model.feature_table import FeatureTable
-from torch_diode.types.candidates import NUMBER_FIELDS, Candidates
+from torch_diode.model.evaluation.regret import KS, regret_arrays, subset_regrets
+from torch_diode.model.features.table import FeatureTable
+from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import MissingPartError
 from torch_diode.types.hardware import Hardware
@@ -51,7 +51,7 @@ def baselines(table: FeatureTable, dataset: Dataset, hardware: Hardware) -> Base
 def _default_list(table: FeatureTable, dataset: Dataset, hardware: Hardware) -> tuple[Regrets, str]:
     if hardware.kind != "cuda":
         raise MissingPartError(f"Inductor's list is read for NVIDIA chips; got {hardware.name}")
-    from torch_diode.integration.default_lists import listed_rows
+    from torch_diode.integration.capture.default_lists import listed_rows
 
     listed = listed_rows(dataset, table.rows, hardware)
     found = subset_regrets(table.group, table.time_us, listed.rows)

@@ -12,31 +12,31 @@ from typing import Any
 
 import typer
 
-from torch_diode.cli.collect_options import How
-from torch_diode.cli.output import say
-from torch_diode.cli.progress import CollectionProgress
-from torch_diode.cli.stats import print_statistics
+from torch_diode.cli.commands.data.stats import print_statistics
+from torch_diode.cli.console.output import print_line
+from torch_diode.cli.console.progress import CollectionProgress
+from torch_diode.cli.options.collecting import How
 from torch_diode.collection import plan
-from torch_diode.collection.bench import Setting
-from torch_diode.collection.campaign import Campaign, GroupReport
-from torch_diode.collection.cluster import Cluster
-from torch_diode.collection.cpu_timer import cpu_library
+from torch_diode.collection.cluster.driver import RayCluster
+from torch_diode.collection.cluster.node import NodeFinished, NodeSettings, compiling_processes
 from torch_diode.collection.devices import Devices, find_devices
-from torch_diode.collection.forking import apart
 from torch_diode.collection.groups import Group
-from torch_diode.collection.installed import releases
-from torch_diode.collection.kernels import KernelLibrary
-from torch_diode.collection.node import Finished, Opening, compiling_processes
-from torch_diode.collection.parts import (
+from torch_diode.collection.kernels.library import KernelLibrary
+from torch_diode.collection.store.journal import TimingStore
+from torch_diode.collection.store.output import (
     FINISHED,
-    Parts,
+    PartialOutput,
     check_finished,
     check_writable,
     output_file,
     settings_digest,
 )
-from torch_diode.collection.store import TimingStore
-from torch_diode.types.candidates import Candidates
+from torch_diode.collection.sweep_run import GroupReport, SweepRun
+from torch_diode.collection.timers.cpu import cpu_library
+from torch_diode.collection.workers.fork_safety import run_in_subprocess
+from torch_diode.collection.workers.timing_worker import TimingSettings
+from torch_diode.hardware.installed import versions
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import FileFaultError, InvalidValueError, MissingPartError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -63,7 +63,7 @@ class Collecting:
     device: str | None
     going_on: bool = False
     hardware: Hardware = field(init=False)
-    releases: Mapping[str, str] = field(init=False)
+    versions: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.file, self.form = output_file(self.how.output, self.form)
@@ -72,12 +72,12 @@ class Collecting:
             raise InvalidValueError(
                 "--ray: got --method feedback; expected sweep, which is what machines share"
             )
-        self.cluster: Cluster | None = None
-        self.releases = releases()
+        self.cluster: RayCluster | None = None
+        self.versions = versions()
         if self.how.ray is not None:
-            opening = Opening(self.device, self.how.workers, self.how.processes)
-            self.cluster = Cluster(self.how.ray, opening, say)
-            self.hardware, self.releases = self.cluster.hardware, self.cluster.hello.releases
+            opening = NodeSettings(self.device, self.how.workers, self.how.processes)
+            self.cluster = RayCluster(self.how.ray, opening, print_line)
+            self.hardware, self.versions = self.cluster.hardware, self.cluster.hello.versions
         else:
             self.devices = _devices(self.device, self.how.workers)
             self.hardware = self.devices.hardware
@@ -115,22 +115,24 @@ class Collecting:
         settings = self._settings(problems, options)
         if self.going_on and not self.how.overwrite and self.file.exists():
             check_finished(self.file, settings)
-            say(f"{self.file}: collected already, with the same options")
+            print_line(f"{self.file}: collected already, with the same options")
             return
-        parts = Parts(self.file, settings)
+        parts = PartialOutput(self.file, settings)
         try:
             store = parts.store(self._provenance(settings))
             with store:
                 done = store.done()
                 left = [p for p in problems if (self.hardware.name, p) not in done]
                 if len(left) < len(problems):
-                    say(f"{parts.directory}: {len(problems) - len(left):,} problems are done")
+                    print_line(
+                        f"{parts.directory}: {len(problems) - len(left):,} problems are done"
+                    )
                 with CollectionProgress(len(problems), len(problems) - len(left)) as progress:
                     store.tell = progress.tell
                     self._time(left, store)
             dataset = parts.finish(self.form or "parquet")
         except KeyboardInterrupt:
-            say(f"{parts.directory}: all finished problems kept; the same command continues")
+            print_line(f"{parts.directory}: all finished problems kept; the same command continues")
             raise
         except FileFaultError as fault:
             if isinstance(fault.__cause__, OSError) and fault.__cause__.errno in _DISK_FULL:
@@ -141,16 +143,16 @@ class Collecting:
             raise
         finally:
             parts.close()
-        say(f"{self.file}: {self.file.stat().st_size / 1e6:.1f} MB")
+        print_line(f"{self.file}: {self.file.stat().st_size / 1e6:.1f} MB")
         print_statistics(
             dataset, _LISTED, f"torch-diode stats {shlex.quote(str(self.file))} --limit 0"
         )
 
     def _provenance(self, settings: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-        from torch_diode.integration.collected import collected_now
+        from torch_diode.integration.autotune.collected import collected_now
 
         # A cluster's machines may have another torch, with other templates, than this one.
-        ours = self.hardware.kind != "cpu" and self.releases == releases()
+        ours = self.hardware.kind != "cpu" and self.versions == versions()
         facts = {"seed": str(self.seed), FINISHED: settings_digest(settings)}
         return collected_now(templates=ours, **facts)
 
@@ -164,7 +166,7 @@ class Collecting:
             "search-space": self.how.search_space,
             "seed": self.seed,
             **options,
-            **self.releases,
+            **self.versions,
             "problems": hashlib.sha256(keys.encode()).hexdigest()[:16],
         }
 
@@ -185,7 +187,7 @@ class Collecting:
     def _library(self) -> KernelLibrary:
         if self.hardware.kind == "cpu":
             return cpu_library()
-        from torch_diode.integration.template_source import template_source
+        from torch_diode.integration.capture.template_source import template_source
 
         return KernelLibrary(template_source, self.hardware.units)
 
@@ -204,8 +206,8 @@ class Collecting:
         else:
             where = f"{len(self.devices.names)} × {self.hardware.name}"
             if self.devices.others:
-                say(f"left alone, of another kind: {', '.join(self.devices.others)}")
-        say(
+                print_line(f"left alone, of another kind: {', '.join(self.devices.others)}")
+        print_line(
             f"{len(problems):,} problems in {len(groups):,} groups, {kernels:,} kernels to "
             f"compile, on {where}"
         )
@@ -214,23 +216,27 @@ class Collecting:
         self, groups: Sequence[Group], library: KernelLibrary, store: TimingStore
     ) -> None:
         names = self.devices.names
-        campaign = Campaign(groups, library, self.hardware, self.releases, self.seed, devices=names)
+        campaign = SweepRun(groups, library, self.hardware, self.versions, self.seed, devices=names)
         reports: list[GroupReport] = []
         processes = self.how.processes or compiling_processes()
         campaign.run(store, processes, time.monotonic() + _FOREVER, reports.append)
         if campaign.lost:
-            say(
+            print_line(
                 f"{len(campaign.lost):,} timing processes were lost ({campaign.lost[-1]}) and "
                 "replaced; a kernel that did it is recorded as failed"
             )
         _say_losses(sum(report.wrong for report in reports), campaign.left_out)
 
     def _time_on_cluster(
-        self, cluster: Cluster, groups: Sequence[Group], library: KernelLibrary, store: TimingStore
+        self,
+        cluster: RayCluster,
+        groups: Sequence[Group],
+        library: KernelLibrary,
+        store: TimingStore,
     ) -> None:
         wrong, left_out = 0, []
 
-        def keep(finished: Finished) -> None:
+        def keep(finished: NodeFinished) -> None:
             nonlocal wrong
             if finished.dataset is None:
                 left_out.append(finished.problem)
@@ -238,7 +244,7 @@ class Collecting:
                 wrong += finished.dataset.table.column("status").to_pylist().count("wrong")
                 store.append(finished.dataset)
 
-        cluster.time(groups, Setting(library, self.hardware, self.releases, self.seed), keep)
+        cluster.time(groups, TimingSettings(library, self.hardware, self.versions, self.seed), keep)
         _say_losses(wrong, left_out)
 
     def _rule(self, problems: Sequence[MMShape]) -> plan.CandidateRule:
@@ -250,12 +256,12 @@ class Collecting:
             # Nothing is timed here, and what has threads should not be forked.
             lists = default_lists(problems, self.hardware)
         else:
-            lists = apart(default_lists, problems, self.hardware)
+            lists = run_in_subprocess(default_lists, problems, self.hardware)
         return plan.listed(lists.__getitem__, self.hardware)
 
     def _autotune(self, problems: Sequence[MMShape], store: TimingStore) -> None:
         from torch_diode.integration import registration
-        from torch_diode.integration.feedback import autotune
+        from torch_diode.integration.autotune.feedback import autotune
 
         # With torch-diode deciding, Inductor would time the few it is given.
         registration.disable()
@@ -276,13 +282,15 @@ def _devices(device: str | None, workers: int) -> Devices:
 
 def default_lists(problems: Sequence[MMShape], hardware: Hardware) -> dict[MMShape, Candidates]:
     """Inductor's DEFAULT list of each problem."""
-    from torch_diode.integration.default_configs import default_candidates
+    from torch_diode.integration.capture.default_configs import default_candidates
 
     return {problem: default_candidates(problem, hardware) for problem in problems}
 
 
 def _say_losses(wrong: int, left_out: Sequence[MMShape]) -> None:
     if wrong:
-        say(f"{wrong:,} timings left out: their kernels gave a wrong result")
+        print_line(f"{wrong:,} timings left out: their kernels gave a wrong result")
     if left_out:
-        say(f"{len(left_out):,} problems left out, they end what times them: {left_out[0]} first")
+        print_line(
+            f"{len(left_out):,} problems left out, they end what times them: {left_out[0]} first"
+        )

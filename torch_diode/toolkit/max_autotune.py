@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.candidates.one_step import stages_matter
-from torch_diode.cli.validation import Validation
-from torch_diode.files.faults import naming
-from torch_diode.files.json_form import write_json
+from torch_diode.candidates.gpu.k_loop import stages_matter
+from torch_diode.files.file_errors import naming_file
+from torch_diode.files.json import write_json
 from torch_diode.files.solutions import read_solution
-from torch_diode.model.evaluation import KS, Mask, Ranked, subset_regrets
+from torch_diode.model.evaluation.regret import KS, Mask, RankedTimes, subset_regrets
+from torch_diode.toolkit.validate import Validation
 from torch_diode.types.candidate import CONFIG_FIELDS
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
@@ -30,7 +30,7 @@ Regrets = npt.NDArray[np.float64]
 
 def solution_for(path: Path) -> Solution | None:
     """The solution in a file; None where there is no file, but a folder to make it in."""
-    with naming(path):
+    with naming_file(path):
         there, could_be = path.exists(), path.parent.is_dir()
     if not there and not could_be:
         raise FileFaultError(
@@ -48,7 +48,7 @@ def derive(found: Validation, path: Path) -> Solution:
             f"{found.source}: got timings of ATen alone; expected configs to make a solution of"
         )
     listed = []
-    for row in configs[Ranked.by(table.group[configs], table.time_us[configs]).first]:
+    for row in configs[RankedTimes.by(table.group[configs], table.time_us[configs]).first]:
         timing = found.dataset[int(table.rows[row])]
         assert timing.candidate.config is not None
         problem = timing.problem

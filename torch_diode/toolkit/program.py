@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from torch_diode.files.faults import existing, naming
+from torch_diode.files.file_errors import existing, naming_file
 from torch_diode.types.errors import FileFaultError
 
 
@@ -26,7 +26,7 @@ def check_program(script: Path) -> None:
                 f"{script}: got a directory without a __main__.py; expected a Python program; "
                 "name its file"
             )
-    with naming(file):
+    with naming_file(file):
         file.open("rb").close()
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from torch_diode.cli.output import note
+from torch_diode.cli.console.output import note
 from torch_diode.files.datasets import FORMS, read_dataset, shards
-from torch_diode.files.faults import naming
+from torch_diode.files.file_errors import naming_file
 from torch_diode.files.header import check_header
-from torch_diode.files.json_form import read_json
-from torch_diode.types import checks
+from torch_diode.files.json import read_json
+from torch_diode.types import validation
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError, EmptySelectionError, InvalidValueError
 
@@ -18,7 +18,7 @@ from torch_diode.types.errors import DiodeError, EmptySelectionError, InvalidVal
 def read_all(path: Path, forms: Sequence[str] | None = None, duplicates: str = "last") -> Dataset:
     """All timings in a file, or in a directory's datasets; what else lies there is passed over."""
     for form in forms or ():
-        checks.one_of("train", "file-extensions", form.lstrip(".").lower(), FORMS)
+        validation.one_of("train", "file-extensions", form.lstrip(".").lower(), FORMS)
     if not path.is_dir():
         return read_dataset(path)
     files = shards(path, forms or FORMS)
@@ -27,7 +27,7 @@ def read_all(path: Path, forms: Sequence[str] | None = None, duplicates: str = "
         note(f"{file}: passed over, it is no dataset")
     if not kept:
         raise EmptySelectionError(f"{path}: got no dataset among its JSON files; expected one")
-    with naming(path):
+    with naming_file(path):
         return Dataset.merge([read_dataset(file) for file in kept], duplicates)
 
 

@@ -8,8 +8,8 @@ from torch_diode.hardware import detect, known, known_names, normalise
 from torch_diode.heuristics import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.heuristics.model import ModelHeuristic
-from torch_diode.integration import defaults, settings
-from torch_diode.types.candidates import Candidates
+from torch_diode.integration import default_heuristic, settings
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import EmptySelectionError, MissingPartError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -31,7 +31,7 @@ def chip_named(name: str | None, device: str | None = None) -> Hardware:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class HeuristicWithFallback:
     """A heuristic, and the analytical one behind it for what it does not know."""
 
     chip: Hardware
@@ -50,7 +50,9 @@ class Asked:
         return ranking, why
 
 
-def whom_to_ask(chip: Hardware, model: str | None = None) -> tuple[Asked, str]:
+def resolve_heuristic(
+    chip: Hardware, model: str | None = None
+) -> tuple[HeuristicWithFallback, str]:
     """The model named, or the one set in the environment, or the one for the chip or a relative;
     where there is none, the analytical heuristic. And, where a compile for that chip would not ask
     it, a sentence that says so."""
@@ -58,7 +60,7 @@ def whom_to_ask(chip: Hardware, model: str | None = None) -> tuple[Asked, str]:
     first, note = _first(chip, model)
     if first is None:
         first, note = last, f"{chip.name}: no model for it; the analytical heuristic answers"
-    return Asked(chip, first, last), note
+    return HeuristicWithFallback(chip, first, last), note
 
 
 def _first(chip: Hardware, model: str | None) -> tuple[Heuristic | None, str]:
@@ -70,11 +72,11 @@ def _first(chip: Hardware, model: str | None) -> tuple[Heuristic | None, str]:
         return ModelHeuristic(loaded, f"model {model}"), ""
     set_by_user = settings.from_environment()
     if set_by_user.model or set_by_user.table:
-        return defaults.default_heuristic(chip, set_by_user), ""
-    return _unasked(chip)
+        return default_heuristic.default_heuristic(chip, set_by_user), ""
+    return _auto_model(chip)
 
 
-def _unasked(chip: Hardware) -> tuple[Heuristic | None, str]:
+def _auto_model(chip: Hardware) -> tuple[Heuristic | None, str]:
     """The model there is for a chip, be it a distant relative's: a guess, where a compile has
     none, is worth showing."""
     from torch_diode.model.registry import ModelRegistry
@@ -83,7 +85,7 @@ def _unasked(chip: Hardware) -> tuple[Heuristic | None, str]:
     if pointer is None:
         return None, ""
     found = ModelHeuristic(pointer.load(), f"model {pointer.hardware}")
-    if defaults.close_relative(chip, pointer.hardware):
+    if default_heuristic.close_relative(chip, pointer.hardware):
         return found, ""
     return found, (
         f"{chip.name}: the model of {pointer.hardware} answers, which a compile asks for its close "

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from torch_diode.cli.reading import read_all
 from torch_diode.hardware import normalise
+from torch_diode.toolkit.reading import read_all
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError
 

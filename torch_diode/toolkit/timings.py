@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from torch_diode.cli.output import note
-from torch_diode.cli.reading import read_all
-from torch_diode.collection.forking import apart
+from torch_diode.cli.console.output import note
+from torch_diode.collection.workers.fork_safety import run_in_subprocess
 from torch_diode.hardware import detect, known, known_names, normalise
-from torch_diode.types import checks
+from torch_diode.toolkit.reading import read_all
+from torch_diode.types import validation
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError
 from torch_diode.types.hardware import Hardware
@@ -32,7 +32,7 @@ def read_timings(
 def choose(path: Path, dataset: Dataset, hardware: str | None, ops: Sequence[str]) -> Dataset:
     """The part of what was read from a path that is of one chip and of these operations."""
     for op in ops:
-        checks.one_of("operations", "op-name", op, OPS)
+        validation.one_of("operations", "op-name", op, OPS)
     wanted: dict[str, str | Sequence[str]] = {}
     if hardware:
         wanted["hardware"] = normalise(hardware)
@@ -63,7 +63,7 @@ def chip_of(dataset: Dataset, device: str | None = None) -> Hardware:
     (name,) = dataset.texts("hardware")
     if name in known_names():
         return known(name)
-    here = apart(detect, device)
+    here = run_in_subprocess(detect, device)
     if here.name == name:
         return here
     raise HardwareMismatchError(

@@ -7,19 +7,23 @@ from pathlib import Path
 
 import numpy as np
 
-from torch_diode.cli.baselines import Baselines, baselines
-from torch_diode.cli.reading import read_all
-from torch_diode.cli.timings import chip_of, choose
 from torch_diode.hardware import normalise
 from torch_diode.model.checkpoint import load_network
-from torch_diode.model.feature_table import FeatureTable, feature_table
+from torch_diode.model.evaluation.holdout import SCORED, HoldoutSelection, problems_to_score
+from torch_diode.model.evaluation.scoring import (
+    EvaluatedPredictions,
+    evaluate_predictions,
+    predict_times,
+)
+from torch_diode.model.features.problem_arrays import PRECISIONS
+from torch_diode.model.features.table import FeatureTable, feature_table
 from torch_diode.model.metadata import ModelMetadata
-from torch_diode.model.problem_arrays import PRECISIONS
 from torch_diode.model.provenance import dataset_noise_floor
-from torch_diode.model.scoring import Judged, judge, predict_times
 from torch_diode.model.shipped import SHIPPED, model_file
-from torch_diode.model.unseen import SCORED, ToScore, problems_to_score
-from torch_diode.types import checks
+from torch_diode.toolkit.baselines import Baselines, baselines
+from torch_diode.toolkit.reading import read_all
+from torch_diode.toolkit.timings import chip_of, choose
+from torch_diode.types import validation
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError
 from torch_diode.types.hardware import Hardware
@@ -34,8 +38,8 @@ class Validation:
     source: Path
     metadata: ModelMetadata
     dataset: Dataset
-    judged: Judged
-    scored: ToScore
+    judged: EvaluatedPredictions
+    scored: HoldoutSelection
     notes: list[str]
 
     @property
@@ -54,7 +58,7 @@ def validate(
     compare: bool = True,
 ) -> Validation:
     """A model's predictions for a dataset's timings, scored; without `compare` no baselines."""
-    checks.one_of("validate-model", "score", score, SCORED)
+    validation.one_of("validate-model", "score", score, SCORED)
     if model != SHIPPED:
         load_network(model)  # what is wrong with it shows before the data is read
     whole = read_all(source)
@@ -69,7 +73,7 @@ def validate(
     predicted = predict_times(network, part, batch_size)
     others = baselines(part, dataset, chip) if compare else Baselines({}, [])
     noise = dataset_noise_floor(part, dataset) if compare else []
-    judged = judge(part, predicted, others.regrets, noise)
+    judged = evaluate_predictions(part, predicted, others.regrets, noise)
     return Validation(path, source, metadata, dataset, judged, scored, [*notes, *others.notes])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from torch_diode.types import checks
+from torch_diode.types import validation
 
 ATEN = "aten"
 DECOMPOSE_K = "decompose_k"
@@ -34,12 +34,12 @@ class TritonGEMMConfig:
     def __post_init__(self) -> None:
         owner, put = "TritonGEMMConfig", object.__setattr__
         for field in ("block_m", "block_n", "block_k"):
-            number = checks.power_of_two(owner, field, getattr(self, field), low=1, high=4096)
+            number = validation.power_of_two(owner, field, getattr(self, field), low=1, high=4096)
             put(self, field, number)
         put(
             self,
             "num_warps",
-            checks.power_of_two(owner, "num_warps", self.num_warps, low=1, high=64),
+            validation.power_of_two(owner, "num_warps", self.num_warps, low=1, high=64),
         )
         limits = {
             "group_m": (1, 1024),
@@ -50,7 +50,7 @@ class TritonGEMMConfig:
         }
         for field, (low, high) in limits.items():
             value = getattr(self, field)
-            put(self, field, checks.whole_number(owner, field, value, low=low, high=high))
+            put(self, field, validation.whole_number(owner, field, value, low=low, high=high))
 
     def to_dict(self) -> dict[str, int]:
         """As JSON holds it; AMD's fields only where they are set."""
@@ -62,7 +62,7 @@ class TritonGEMMConfig:
     def from_dict(cls, data: Mapping[str, Any]) -> TritonGEMMConfig:
         """From JSON; an unknown field is refused."""
         blocks = ("block_m", "block_n", "block_k")
-        checks.known_keys("TritonGEMMConfig", data, CONFIG_FIELDS, required=blocks)
+        validation.known_keys("TritonGEMMConfig", data, CONFIG_FIELDS, required=blocks)
         return cls(**data)
 
     def __str__(self) -> str:
@@ -90,18 +90,20 @@ class Candidate:
 
     def __post_init__(self) -> None:
         expected = "a template's name, such as aten, triton::mm or triton::mm_persistent_tma"
-        checks.name("Candidate", "template", self.template, TEMPLATE_FORM, expected)
-        split = checks.whole_number("Candidate", "split_k", self.split_k, low=1, high=65536)
+        validation.name("Candidate", "template", self.template, TEMPLATE_FORM, expected)
+        split = validation.whole_number("Candidate", "split_k", self.split_k, low=1, high=65536)
         object.__setattr__(self, "split_k", split)
         if self.config is not None and not isinstance(self.config, TritonGEMMConfig):
-            checks.refuse("Candidate", "config", self.config, "a TritonGEMMConfig or None")
+            validation.refuse("Candidate", "config", self.config, "a TritonGEMMConfig or None")
         if self.template.startswith("triton::") and self.config is None:
-            checks.refuse("Candidate", "config", None, f"a TritonGEMMConfig for {self.template}")
+            validation.refuse(
+                "Candidate", "config", None, f"a TritonGEMMConfig for {self.template}"
+            )
         if self.template in (ATEN, DECOMPOSE_K) and self.config is not None:
-            checks.refuse("Candidate", "config", str(self.config), f"None for {self.template}")
+            validation.refuse("Candidate", "config", str(self.config), f"None for {self.template}")
         if (self.template == DECOMPOSE_K) != (self.split_k > 1):
             expected = "2 or more" if self.template == DECOMPOSE_K else "1"
-            checks.refuse("Candidate", "split_k", split, f"{expected} for {self.template}")
+            validation.refuse("Candidate", "split_k", split, f"{expected} for {self.template}")
 
     def to_dict(self) -> dict[str, Any]:
         """Flat, as `rank` and the files have it: template, then the config's fields."""
@@ -116,7 +118,7 @@ class Candidate:
     def from_dict(cls, data: Mapping[str, Any]) -> Candidate:
         """From the flat form."""
         known = ("template", *CONFIG_FIELDS, "split_k")
-        checks.known_keys("candidate", data, known, required=("template",))
+        validation.known_keys("candidate", data, known, required=("template",))
         config = {f: data[f] for f in CONFIG_FIELDS if f in data}
         return cls(
             data["template"],

@@ -13,13 +13,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from torch_diode.types import checks
-from torch_diode.types import columns as spec
+from torch_diode.types import schema as spec
+from torch_diode.types import validation
 from torch_diode.types.candidate import CONFIG_FIELDS, Candidate, TritonGEMMConfig
-from torch_diode.types.conform import conform
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.grouping import Groups, group
 from torch_diode.types.problem import MMShape
+from torch_diode.types.schema_check import conform
 from torch_diode.types.timing import Timing
 
 Provenance = Mapping[str, tuple[str, ...]]
@@ -144,7 +144,7 @@ class Dataset:
     def merge(cls, parts: Sequence[Dataset], duplicates: str = "refuse") -> Dataset:
         """One dataset from several. A timing in two of them is refused, or the `first` or the
         `last` one kept."""
-        checks.one_of("merge", "duplicates", duplicates, DUPLICATES)
+        validation.one_of("merge", "duplicates", duplicates, DUPLICATES)
         if not parts:
             return cls.empty()
         table = pa.concat_tables([part.table for part in parts]).unify_dictionaries()
@@ -189,9 +189,9 @@ class Dataset:
 def _provenance(given: Provenance) -> Provenance:
     """Names in order, each with its distinct values in order."""
     for name, met in given.items():
-        checks.instance("dataset", "provenance name", name, str)
+        validation.instance("dataset", "provenance name", name, str)
         if isinstance(met, str) or not all(isinstance(text, str) for text in met):
-            checks.refuse("dataset", f"provenance {name!r:.80}", met, "several texts")
+            validation.refuse("dataset", f"provenance {name!r:.80}", met, "several texts")
     return {name: tuple(sorted(set(given[name]))) for name in sorted(given)}
 
 

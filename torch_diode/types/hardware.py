@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from torch_diode.types import checks
+from torch_diode.types import validation
 from torch_diode.types.timing import SLUG
 
 KINDS = ("cuda", "rocm", "xpu", "cpu")
@@ -39,14 +39,16 @@ class Hardware:
     """Peak dense matrix rate by dtype, without sparsity; `tf32` is a dtype of its own here."""
 
     def __post_init__(self) -> None:
-        checks.name("Hardware", "name", self.name, SLUG, "a normalised name such as nvidia-h200")
-        checks.one_of("Hardware", "kind", self.kind, KINDS)
+        validation.name(
+            "Hardware", "name", self.name, SLUG, "a normalised name such as nvidia-h200"
+        )
+        validation.one_of("Hardware", "kind", self.kind, KINDS)
         for field in fields(self):
             if field.type == "int":
                 value = getattr(self, field.name)
-                checks.whole_number("Hardware", field.name, value, low=0, high=2**48)
+                validation.whole_number("Hardware", field.name, value, low=0, high=2**48)
         for rate in (("memory_gbps", self.memory_gbps), *self.tflops):
-            checks.fraction("Hardware", *rate, expected="a rate as a number, 0 or more")
+            validation.fraction("Hardware", *rate, expected="a rate as a number, 0 or more")
 
     def __hash__(self) -> int:
         """By name alone: a decision looks things up by chip ten times, and names seldom meet."""
@@ -66,7 +68,9 @@ class Hardware:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Hardware:
         """From JSON; an unknown field is refused."""
-        checks.known_keys("hardware", data, tuple(f.name for f in fields(cls)), ("name", "kind"))
+        validation.known_keys(
+            "hardware", data, tuple(f.name for f in fields(cls)), ("name", "kind")
+        )
         tflops = data.get("tflops", {})
-        checks.instance("hardware", "tflops", tflops, dict)
+        validation.instance("hardware", "tflops", tflops, dict)
         return cls(**{**data, "tflops": tuple(sorted(tflops.items()))})

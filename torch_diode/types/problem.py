@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from torch_diode.types import checks
+from torch_diode.types import validation
 from torch_diode.types.errors import InvalidValueError
 
 OPS = ("mm", "addmm", "bmm", "baddbmm")
@@ -64,27 +64,27 @@ class MMShape:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        checks.one_of("MMShape", "op", self.op, OPS)
+        validation.one_of("MMShape", "op", self.op, OPS)
         for size in ("M", "N", "K", "B"):
             value = getattr(self, size)
-            put(self, size, checks.whole_number("MMShape", size, value, low=1))
-        checks.one_of("MMShape", "dtype", self.dtype, DTYPES)
+            put(self, size, validation.whole_number("MMShape", size, value, low=1))
+        validation.one_of("MMShape", "dtype", self.dtype, DTYPES)
         put(self, "out_dtype", self.out_dtype or self.dtype)
-        checks.one_of("MMShape", "out_dtype", self.out_dtype, DTYPES)
+        validation.one_of("MMShape", "out_dtype", self.out_dtype, DTYPES)
         for field in ("transpose_a", "transpose_b", "tf32"):
-            put(self, field, checks.flag("MMShape", field, getattr(self, field)))
+            put(self, field, validation.flag("MMShape", field, getattr(self, field)))
         put(self, "bias", self.bias or _DEFAULT_BIAS[self.op])
-        checks.one_of("MMShape", "bias", self.bias, BIASES)
+        validation.one_of("MMShape", "bias", self.bias, BIASES)
         self._check_fields_agree()
 
     def _check_fields_agree(self) -> None:
         if self.op not in BATCHED and self.B != 1:
-            checks.refuse("MMShape", "B", self.B, f"1 for {self.op}", "use bmm for a batch")
+            validation.refuse("MMShape", "B", self.B, f"1 for {self.op}", "use bmm for a batch")
         if (self.bias == "none") != (_DEFAULT_BIAS[self.op] == "none"):
             expected = "none" if _DEFAULT_BIAS[self.op] == "none" else "vector or matrix"
-            checks.refuse("MMShape", "bias", self.bias, f"{expected} for {self.op}")
+            validation.refuse("MMShape", "bias", self.bias, f"{expected} for {self.op}")
         if self.tf32 and self.dtype != "float32":
-            checks.refuse("MMShape", "tf32", True, f"false for {self.dtype}")
+            validation.refuse("MMShape", "tf32", True, f"false for {self.dtype}")
 
     @property
     def layout(self) -> str:
@@ -128,7 +128,7 @@ class MMShape:
                 "mm:512x4096x4096:bfloat16:nt or bmm:8x128x128x64:float16:nn (batch first)"
             )
         op, sizes = match["op"], [int(size) for size in match["sizes"].split("x")]
-        checks.one_of("MMShape", "op", op, OPS)
+        validation.one_of("MMShape", "op", op, OPS)
         if len(sizes) != (4 if op in BATCHED else 3):
             form = "BxMxNxK" if op in BATCHED else "MxNxK"
             raise InvalidValueError(f"problem key: got {key!r:.90}; expected sizes {form} for {op}")
@@ -154,7 +154,7 @@ class MMShape:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MMShape:
         """From JSON; what has a default may be left out, an unknown field is refused."""
-        checks.known_keys("problem", data, PROBLEM_FIELDS, required=("op", "M", "N", "K"))
+        validation.known_keys("problem", data, PROBLEM_FIELDS, required=("op", "M", "N", "K"))
         return cls(**data)
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.timing import Prediction
 

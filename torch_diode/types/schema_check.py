@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from torch_diode.types import columns as spec
+from torch_diode.types import schema as spec
 from torch_diode.types.candidate import ATEN, CONFIG_FIELDS, DECOMPOSE_K, TEMPLATE_FORM
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.grouping import column_numbers, group, number_rows

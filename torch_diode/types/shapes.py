@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch_diode.types import checks
+from torch_diode.types import validation
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import OPS, PROBLEM_FIELDS, MMShape
 
@@ -20,10 +20,10 @@ class CountedShape:
     origin: str = ""
 
     def __post_init__(self) -> None:
-        checks.instance("shape", "problem", self.problem, MMShape)
-        checks.whole_number("shape", "count", self.count, low=1)
+        validation.instance("shape", "problem", self.problem, MMShape)
+        validation.whole_number("shape", "count", self.count, low=1)
         if not isinstance(self.origin, str) or len(self.origin) > 500:
-            checks.refuse("shape", "origin", self.origin, "a text of at most 500 characters")
+            validation.refuse("shape", "origin", self.origin, "a text of at most 500 characters")
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it, the fields that have their default left out."""
@@ -40,7 +40,7 @@ class CountedShape:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CountedShape:
         """From JSON; an unknown field is refused."""
-        checks.known_keys("shape", data, (*PROBLEM_FIELDS, "count", "origin"))
+        validation.known_keys("shape", data, (*PROBLEM_FIELDS, "count", "origin"))
         problem = MMShape.from_dict({f: data[f] for f in PROBLEM_FIELDS if f in data})
         return cls(problem, data.get("count", 1), data.get("origin", ""))
 
@@ -94,7 +94,7 @@ class OperationShapeSet:
 
     def __post_init__(self) -> None:
         for op, shapes in self.operations:
-            checks.one_of("OperationShapeSet", "op", op, OPS)
+            validation.one_of("OperationShapeSet", "op", op, OPS)
             strays = {p.op for p in shapes.problems} - {op}
             if strays:
                 raise InvalidValueError(

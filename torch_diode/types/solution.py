@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch_diode.types import checks
+from torch_diode.types import validation
 from torch_diode.types.candidate import CONFIG_FIELDS, TritonGEMMConfig
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import OPS, MMShape
@@ -26,14 +26,14 @@ class SolutionConfig:
 
     def __post_init__(self) -> None:
         named = dict(self.fields)
-        checks.known_keys(
+        validation.known_keys(
             "solution config", named, CONFIG_FIELDS, ("block_m", "block_n", "block_k")
         )
         TritonGEMMConfig(**named)
         if self.op is not None:
-            checks.one_of("solution config", "op", self.op, OPS)
+            validation.one_of("solution config", "op", self.op, OPS)
         for size in self.sizes or ():
-            checks.whole_number("solution config", "M, N, K", size, low=1)
+            validation.whole_number("solution config", "M, N, K", size, low=1)
 
     def is_for(self, problem: MMShape) -> bool:
         """Whether it speaks about this problem."""
@@ -56,7 +56,7 @@ class Solution:
         if not self.configs:
             raise InvalidValueError("solution: got no config; expected at least one")
         if not isinstance(self.name, str):
-            checks.refuse("solution", "name", self.name, "a text")
+            validation.refuse("solution", "name", self.name, "a text")
 
     def configs_for(self, problem: MMShape) -> tuple[SolutionConfig, ...]:
         """What the solution would try on a problem."""
@@ -68,13 +68,13 @@ class Solution:
         if not isinstance(data, dict):
             raise InvalidValueError(f"solution: got {type(data).__name__}; expected an object")
         if "configs" in data:
-            checks.known_keys("solution", data, ("name", "configs"))
+            validation.known_keys("solution", data, ("name", "configs"))
             configs = [_per_problem(item) for item in _list(data["configs"])]
         elif "config" in data:
-            checks.known_keys("solution", data, ("name", "config"))
+            validation.known_keys("solution", data, ("name", "config"))
             configs = [SolutionConfig(_fields(item)) for item in _list(data["config"])]
         else:
-            checks.known_keys("solution", data, ("name", *OPS))
+            validation.known_keys("solution", data, ("name", *OPS))
             configs = [
                 SolutionConfig(_fields(item), op=op)
                 for op in OPS
@@ -104,7 +104,7 @@ def _per_problem(item: Any) -> SolutionConfig:
 
 
 def _per_op(op: str, item: Any) -> list[Any]:
-    checks.known_keys(f"solution {op}", item, ("config",), required=("config",))
+    validation.known_keys(f"solution {op}", item, ("config",), required=("config",))
     return _list(item["config"])
 
 

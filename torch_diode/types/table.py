@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from torch_diode.types import checks
+from torch_diode.types import validation
 from torch_diode.types.candidate import Candidate
-from torch_diode.types.columns import CANDIDATE_NAMES, GROUP_NAMES
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.grouping import group
 from torch_diode.types.problem import MMShape
+from torch_diode.types.schema import CANDIDATE_NAMES, GROUP_NAMES
 from torch_diode.types.timing import SLUG
 
 
@@ -28,12 +28,12 @@ class TableEntry:
     template_hash: str | None = None
 
     def __post_init__(self) -> None:
-        checks.instance("table entry", "candidate", self.candidate, Candidate)
+        validation.instance("table entry", "candidate", self.candidate, Candidate)
         if self.time_us is not None:
-            checks.positive_time("table entry", "time_us", self.time_us)
+            validation.positive_time("table entry", "time_us", self.time_us)
         if self.template_hash is not None:
             form = r"[0-9A-Za-z]+"
-            checks.name("table entry", "template_hash", self.template_hash, form, "a hash")
+            validation.name("table entry", "template_hash", self.template_hash, form, "a hash")
 
     def to_dict(self) -> dict[str, Any]:
         """Flat: the candidate's fields, then the time and the hash where known."""
@@ -70,8 +70,8 @@ class Table:
 
     def __post_init__(self) -> None:
         for hardware, problem, entries in self.rows:
-            checks.name("table", "hardware", hardware, SLUG, "a name such as nvidia-h200")
-            checks.instance("table", "problem", problem, MMShape)
+            validation.name("table", "hardware", hardware, SLUG, "a name such as nvidia-h200")
+            validation.instance("table", "problem", problem, MMShape)
             if not entries:
                 raise InvalidValueError(
                     f"table: got no candidate for {problem}; expected at least one"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch_diode.types import checks
+from torch_diode.types import validation
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.problem import MMShape
 
@@ -35,22 +35,22 @@ class Timing:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        checks.name("Timing", "hardware", self.hardware, SLUG, "a name such as nvidia-h200")
-        checks.instance("Timing", "problem", self.problem, MMShape)
-        checks.instance("Timing", "candidate", self.candidate, Candidate)
-        checks.one_of("Timing", "status", self.status, STATUSES)
-        checks.name("Timing", "method", self.method, SLUG, "a name such as sweep or feedback")
+        validation.name("Timing", "hardware", self.hardware, SLUG, "a name such as nvidia-h200")
+        validation.instance("Timing", "problem", self.problem, MMShape)
+        validation.instance("Timing", "candidate", self.candidate, Candidate)
+        validation.one_of("Timing", "status", self.status, STATUSES)
+        validation.name("Timing", "method", self.method, SLUG, "a name such as sweep or feedback")
         for name in ("torch", "triton"):
             expected = "a release such as 2.13.0, or nothing"
-            checks.name("Timing", name, getattr(self, name), VERSION, expected)
-        repeats = checks.whole_number("Timing", "repeats", self.repeats, low=0, high=2**15 - 1)
+            validation.name("Timing", name, getattr(self, name), VERSION, expected)
+        repeats = validation.whole_number("Timing", "repeats", self.repeats, low=0, high=2**15 - 1)
         put(self, "repeats", repeats)
         if self.status == "ok":
-            put(self, "time_us", checks.positive_time("Timing", "time_us", self.time_us))
+            put(self, "time_us", validation.positive_time("Timing", "time_us", self.time_us))
         elif self.time_us is not None:
-            checks.refuse("Timing", "time_us", self.time_us, f"None when {self.status}")
+            validation.refuse("Timing", "time_us", self.time_us, f"None when {self.status}")
         if self.spread is not None:
-            put(self, "spread", checks.fraction("Timing", "spread", self.spread))
+            put(self, "spread", validation.fraction("Timing", "spread", self.spread))
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Prediction:
     source: str = ""
 
     def __post_init__(self) -> None:
-        checks.instance("Prediction", "candidate", self.candidate, Candidate)
+        validation.instance("Prediction", "candidate", self.candidate, Candidate)
         if self.predicted_us is not None:
-            checks.positive_time("Prediction", "predicted_us", self.predicted_us)
+            validation.positive_time("Prediction", "predicted_us", self.predicted_us)
         if self.sigma is not None:
-            checks.fraction("Prediction", "sigma", self.sigma)
+            validation.fraction("Prediction", "sigma", self.sigma)

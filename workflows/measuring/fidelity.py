@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.model.evaluation import problem_slices
-from torch_diode.model.features import roofline_us
-from torch_diode.model.problem_arrays import ProblemArrays
+from torch_diode.model.evaluation.regret import problem_slices
+from torch_diode.model.features.extractor import roofline_us
+from torch_diode.model.features.problem_arrays import ProblemArrays
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError

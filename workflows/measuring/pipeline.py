@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any, Protocol
 
-from torch_diode.collection.crew import Answered, Crew, Lost, WorkerError
-from torch_diode.collection.worker import Failed
+from torch_diode.collection.workers.jobs import Failed
+from torch_diode.collection.workers.pool import JobResult, WorkerDied, WorkerError, WorkerPool
 
 LAST_SECONDS = 12.0
 """Before the deadline: from then on a part of a problem's kernels may be enough."""
@@ -25,7 +25,7 @@ GRACE_S = 5.0
 SAVE_EVERY_S = 10.0
 
 
-class Recipe(Protocol):
+class PipelineSpec(Protocol):
     """What a run does with its problems. Orders are what a process is told, keys what a kernel is
     known by."""
 
@@ -62,10 +62,10 @@ class _Compile:
     order: Any
 
 
-class Assembly:
+class Pipeline:
     """Hands out jobs until all problems are timed, or the time is up."""
 
-    def __init__(self, recipe: Recipe, numbers: Iterable[int], faults: Counter[str]) -> None:
+    def __init__(self, recipe: PipelineSpec, numbers: Iterable[int], faults: Counter[str]) -> None:
         """`faults` is where what goes wrong is counted."""
         self._recipe, self._faults = recipe, faults
         self._needs: dict[int, Sequence[Hashable] | None] = dict.fromkeys(numbers)
@@ -77,7 +77,9 @@ class Assembly:
         self._at_bench: set[int] = set()
         self._saved = time.monotonic()
 
-    def run(self, compilers: Crew[Any, Any], benches: Crew[Any, Any], deadline: float) -> None:
+    def run(
+        self, compilers: WorkerPool[Any, Any], benches: WorkerPool[Any, Any], deadline: float
+    ) -> None:
         """Until done or out of time (`time.monotonic`); what there is is saved in any case."""
         try:
             compilers.start()
@@ -95,7 +97,9 @@ class Assembly:
         finally:
             self._recipe.save()
 
-    def _hand_out(self, compilers: Crew[Any, Any], benches: Crew[Any, Any], late: bool) -> None:
+    def _hand_out(
+        self, compilers: WorkerPool[Any, Any], benches: WorkerPool[Any, Any], late: bool
+    ) -> None:
         for member in compilers.idle():
             if self._queue:
                 job = self._queue.popleft()
@@ -120,9 +124,11 @@ class Assembly:
             return True
         return late and self._recipe.is_enough(number, self._there(number))
 
-    def _made(self, event: Answered[Any, Any] | Lost[Any]) -> None:
-        answer = event.answer if isinstance(event, Answered) else Failed(f"compiler {event.reason}")
-        if isinstance(event, Lost):
+    def _made(self, event: JobResult[Any, Any] | WorkerDied[Any]) -> None:
+        answer = (
+            event.answer if isinstance(event, JobResult) else Failed(f"compiler {event.reason}")
+        )
+        if isinstance(event, WorkerDied):
             self._queue.extendleft(reversed(event.waiting))
         if isinstance(event.job, _Prepare):
             self._prepared(event.job.number, answer)
@@ -147,13 +153,13 @@ class Assembly:
         # In front: a problem begun is finished before the next is.
         self._queue.extendleft(reversed(new))
 
-    def _timed(self, event: Answered[Any, Any] | Lost[Any]) -> None:
+    def _timed(self, event: JobResult[Any, Any] | WorkerDied[Any]) -> None:
         if event.job is None:
-            why = event.reason if isinstance(event, Lost) else "ended"
+            why = event.reason if isinstance(event, WorkerDied) else "ended"
             raise WorkerError(f"timing process: {why} with nothing to do; look at the device")
         del self._needs[event.job]
         self._at_bench.discard(event.job)
-        if isinstance(event, Lost):
+        if isinstance(event, WorkerDied):
             self._faults[_short(f"bench: {event.reason}")] += 1
         elif isinstance(event.answer, Failed):
             self._faults[_short(f"bench: {event.answer.reason}")] += 1

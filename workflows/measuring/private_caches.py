@@ -12,7 +12,7 @@ _FOLDERS = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
 
 
 @contextlib.contextmanager
-def own_caches(kept: Path | None = None) -> Iterator[None]:
+def private_caches(kept: Path | None = None) -> Iterator[None]:
     """Kernels are compiled for this run and thrown away: nobody's caches grow, or help. With
     `kept`, they are in that folder, and stay.
 

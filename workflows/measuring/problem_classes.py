@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch_diode.collection.stratum import Stratum
+from torch_diode.collection.problem_class import ProblemClass
 
 _MATRIX_UNIT = (("bfloat16", False), ("float16", False), ("float32", True))
 """Dtypes that matrix units multiply, and whether in TF32."""
 
 
-def training_strata() -> list[Stratum]:
+def training_strata() -> list[ProblemClass]:
     """The kinds a training set covers, the most common first: a run that ends early has those."""
-    plan: list[list[Stratum]] = []
+    plan: list[list[ProblemClass]] = []
     for dtype, tf32 in _MATRIX_UNIT:
 
         def kind(
             op: str, layout: str, dtype: str = dtype, tf32: bool = tf32, **more: Any
-        ) -> Stratum:
-            return Stratum(op, dtype, layout, tf32=tf32, **more)
+        ) -> ProblemClass:
+            return ProblemClass(op, dtype, layout, tf32=tf32, **more)
 
         plan.append(
             [
@@ -45,15 +45,15 @@ def training_strata() -> list[Stratum]:
         )
     plan.append(
         [
-            Stratum("mm", "float32", "nt"),
-            Stratum("addmm", "float32", "nt"),
-            Stratum("bmm", "float32", "nn"),
-            Stratum("baddbmm", "float32", "nt"),
-            Stratum("mm", "float32", "nn"),
-            Stratum("addmm", "float32", "nt", most_m=64),
-            Stratum("bmm", "float32", "nt"),
-            Stratum("mm", "float32", "tn"),
-            Stratum("mm", "float32", "nn", deep=True),
+            ProblemClass("mm", "float32", "nt"),
+            ProblemClass("addmm", "float32", "nt"),
+            ProblemClass("bmm", "float32", "nn"),
+            ProblemClass("baddbmm", "float32", "nt"),
+            ProblemClass("mm", "float32", "nn"),
+            ProblemClass("addmm", "float32", "nt", most_m=64),
+            ProblemClass("bmm", "float32", "nt"),
+            ProblemClass("mm", "float32", "tn"),
+            ProblemClass("mm", "float32", "nn", deep=True),
         ]
     )
     rounds = max(map(len, plan))
@@ -72,36 +72,36 @@ def training_strata() -> list[Stratum]:
     ]
 
 
-def _short_strata() -> list[Stratum]:
+def _short_strata() -> list[ProblemClass]:
     """Kinds of problem whose K often fits a block."""
     kinds = "bmm nt", "bmm nn", "baddbmm nt", "mm nt", "addmm nt", "mm nn"
     return [
-        Stratum(op, dtype, layout, tf32=tf32, short=True, multiples=(64, 32, 16, 8))
+        ProblemClass(op, dtype, layout, tf32=tf32, short=True, multiples=(64, 32, 16, 8))
         for op, layout in map(str.split, kinds)
         for dtype, tf32 in (*_MATRIX_UNIT, ("float32", False))
     ]
 
 
-def _long_batched_strata() -> list[Stratum]:
+def _long_batched_strata() -> list[ProblemClass]:
     """Batches of products with a K so long that there are few tiles: the vendor's library splits
     it, Triton's template does not."""
     return [
-        Stratum("bmm", dtype, layout, tf32=tf32, deep=True)
+        ProblemClass("bmm", dtype, layout, tf32=tf32, deep=True)
         for layout in ("nn", "nt")
         for dtype, tf32 in _MATRIX_UNIT
     ]
 
 
-def _vector_strata() -> list[Stratum]:
+def _vector_strata() -> list[ProblemClass]:
     """Batches whose bias is one row for all, which the vendor's library copies out first."""
     return [
-        Stratum("baddbmm", dtype, layout, tf32=tf32, bias="vector", short=layout == "nt")
+        ProblemClass("baddbmm", dtype, layout, tf32=tf32, bias="vector", short=layout == "nt")
         for layout in ("nt", "nn")
         for dtype, tf32 in (*_MATRIX_UNIT, ("float32", False))
     ]
 
 
-def _many_strata() -> list[Stratum]:
+def _many_strata() -> list[ProblemClass]:
     """Attention in windows and between features: small products, very many."""
     return [
         _attention(op, dtype, layout, tf32, unit)
@@ -111,28 +111,30 @@ def _many_strata() -> list[Stratum]:
     ]
 
 
-def _attention(op: str, dtype: str, layout: str, tf32: bool, unit: int) -> Stratum:
+def _attention(op: str, dtype: str, layout: str, tf32: bool, unit: int) -> ProblemClass:
     """The number of tokens is N where K is the width of a head, and K where N is."""
     n, k = (unit, 0) if layout == "nt" else (0, unit)
     multiples = (64, 32, 16, 8)
-    return Stratum(op, dtype, layout, tf32=tf32, many=True, n_unit=n, k_unit=k, multiples=multiples)
+    return ProblemClass(
+        op, dtype, layout, tf32=tf32, many=True, n_unit=n, k_unit=k, multiples=multiples
+    )
 
 
-def _row_strata() -> list[Stratum]:
+def _row_strata() -> list[ProblemClass]:
     """Batches of a few rows each: attention of the tokens that are decoded."""
     return [
-        Stratum(op, dtype, layout, tf32=tf32, most_m=16)
+        ProblemClass(op, dtype, layout, tf32=tf32, most_m=16)
         for op, layout in (("bmm", "nt"), ("baddbmm", "nt"), ("bmm", "nn"))
         for dtype, tf32 in _MATRIX_UNIT
     ]
 
 
-def _transposed_strata() -> list[Stratum]:
+def _transposed_strata() -> list[ProblemClass]:
     """A read across its rows, as a backward pass does: the kinds of it not named above."""
     return [
-        *(Stratum(op, "float32", layout) for op, layout in (("bmm", "tn"), ("mm", "tt"))),
+        *(ProblemClass(op, "float32", layout) for op, layout in (("bmm", "tn"), ("mm", "tt"))),
         *(
-            Stratum(op, dtype, layout, tf32=tf32, many=many, multiples=(64, 32, 16, 8))
+            ProblemClass(op, dtype, layout, tf32=tf32, many=many, multiples=(64, 32, 16, 8))
             for op, layout, many in (
                 ("bmm", "tn", True),
                 ("addmm", "tn", False),
@@ -145,7 +147,7 @@ def _transposed_strata() -> list[Stratum]:
     ]
 
 
-def _mixed_strata() -> list[Stratum]:
+def _mixed_strata() -> list[ProblemClass]:
     """Rows that loads of 16 bytes do not fit, but smaller ones do, or one operand's do and the
     other's do not: vocabularies, numbers of tokens, of pixels, of features."""
     kinds = "mm nt", "bmm nn", "addmm nt", "bmm nt", "mm nn", "baddbmm nt", "addmm nn", "mm tn"
@@ -158,13 +160,17 @@ def _mixed_strata() -> list[Stratum]:
     }
     return [
         *(
-            Stratum(op, dtype, layout, tf32=tf32, n_unit=n, k_unit=k, multiples=(64, 32, 16, 8))
+            ProblemClass(
+                op, dtype, layout, tf32=tf32, n_unit=n, k_unit=k, multiples=(64, 32, 16, 8)
+            )
             for op, layout in map(str.split, kinds)
             for (dtype, tf32), pairs in units.items()
             for n, k in pairs
         ),
         *(
-            Stratum("baddbmm", dtype, layout, bias="vector", n_unit=n, k_unit=k, multiples=(64, 8))
+            ProblemClass(
+                "baddbmm", dtype, layout, bias="vector", n_unit=n, k_unit=k, multiples=(64, 8)
+            )
             for dtype, layout, n, k in (("bfloat16", "nt", 4, 0), ("float32", "nn", 0, 2))
         ),
         *(
@@ -176,7 +182,7 @@ def _mixed_strata() -> list[Stratum]:
     ]
 
 
-def _vocabulary_strata() -> list[Stratum]:
+def _vocabulary_strata() -> list[ProblemClass]:
     """The last product of a language model, over all its words."""
     units = {
         ("bfloat16", False): (0, 1, 2),
@@ -185,30 +191,30 @@ def _vocabulary_strata() -> list[Stratum]:
         ("float32", False): (0, 1),
     }
     return [
-        Stratum(op, dtype, "nt", tf32=tf32, wide=True, n_unit=unit, multiples=(128, 64, 32))
+        ProblemClass(op, dtype, "nt", tf32=tf32, wide=True, n_unit=unit, multiples=(128, 64, 32))
         for op in ("mm", "addmm")
         for (dtype, tf32), each in units.items()
         for unit in each
     ]
 
 
-def _thin_strata() -> list[Stratum]:
+def _thin_strata() -> list[ProblemClass]:
     """One row, of a single token; one column; few rows times weights that are stored by rows."""
     precisions = (*_MATRIX_UNIT, ("float32", False))
     kinds = {1: "mm nt, addmm nt, addmm nn, bmm nt, bmm nn", 64: "addmm nn, mm nn"}
     return [
         *(
-            Stratum(op, dtype, layout, tf32=tf32, most_m=most)
+            ProblemClass(op, dtype, layout, tf32=tf32, most_m=most)
             for most, several in kinds.items()
             for op, layout in map(str.split, several.split(", "))
             for dtype, tf32 in precisions
         ),
-        *(Stratum("addmm", dtype, "nn", tf32=tf32, column=True) for dtype, tf32 in precisions),
-        Stratum("addmm", "float32", "nn"),
+        *(ProblemClass("addmm", dtype, "nn", tf32=tf32, column=True) for dtype, tf32 in precisions),
+        ProblemClass("addmm", "float32", "nn"),
     ]
 
 
-def validation_strata() -> list[tuple[Stratum, int]]:
+def validation_strata() -> list[tuple[ProblemClass, int]]:
     """The kinds whose whole space is timed, with the number of problems of each.
 
     Few kinds, because compiling two thousand kernels for each is what takes the time; together
@@ -216,13 +222,13 @@ def validation_strata() -> list[tuple[Stratum, int]]:
     kernel: in most strata K is even, in the first and the last two it is not.
     """
     return [
-        (Stratum("mm", "bfloat16", "nt", multiples=(64,)), 100),
-        (Stratum("bmm", "bfloat16", "nn", even=True), 75),
-        (Stratum("addmm", "float16", "nt", even=True), 85),
-        (Stratum("bmm", "float32", "nt", tf32=True, even=True), 65),
-        (Stratum("baddbmm", "float16", "nt", even=True), 65),
-        (Stratum("mm", "float32", "nn", tf32=True, even=True), 70),
-        (Stratum("mm", "float32", "nt", even=True), 50),
-        (Stratum("mm", "bfloat16", "nn", aligned=False), 40),
-        (Stratum("bmm", "float16", "nn", k_unit=4), 40),
+        (ProblemClass("mm", "bfloat16", "nt", multiples=(64,)), 100),
+        (ProblemClass("bmm", "bfloat16", "nn", even=True), 75),
+        (ProblemClass("addmm", "float16", "nt", even=True), 85),
+        (ProblemClass("bmm", "float32", "nt", tf32=True, even=True), 65),
+        (ProblemClass("baddbmm", "float16", "nt", even=True), 65),
+        (ProblemClass("mm", "float32", "nn", tf32=True, even=True), 70),
+        (ProblemClass("mm", "float32", "nt", even=True), 50),
+        (ProblemClass("mm", "bfloat16", "nn", aligned=False), 40),
+        (ProblemClass("bmm", "float16", "nn", k_unit=4), 40),
     ]

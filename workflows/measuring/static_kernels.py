@@ -17,17 +17,17 @@ import torch
 from torch._inductor.codecache import PyCodeCache
 from torch._inductor.virtualized import V
 
-from torch_diode.candidates.exhaustive import TMA_TEMPLATES
-from torch_diode.collection.operands import Operands, tf32
-from torch_diode.collection.timer import Launch
+from torch_diode.candidates.gpu.exhaustive import TMA_TEMPLATES
+from torch_diode.collection.kernels.operands import Operands, tf32_precision
+from torch_diode.collection.timers.cuda import Launch
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration import releases
-from torch_diode.integration.choices import DiodeInductorChoices
-from torch_diode.integration.default_configs import inputs_of
-from torch_diode.integration.feedback import candidate_of
-from torch_diode.integration.lowering import lower
+from torch_diode.integration.autotune.feedback import candidate_of
+from torch_diode.integration.capture.default_configs import inputs_of
+from torch_diode.integration.capture.fake_gpu import lower
+from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.choices import DiodeInductorChoices
 from torch_diode.types.candidate import ATEN, Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -86,9 +86,9 @@ def static_kernels(problem: MMShape, candidates: Sequence[Candidate]) -> list[St
     tma = any(candidate.template in TMA_TEMPLATES for candidate in wanted)
     config = {**_CONFIG, "triton.enable_persistent_tma_matmul": tma}
     handler = DiodeInductorChoices(Exactly(wanted), top=len(wanted), tma=tma)
-    undo = releases.add_preprocessing(keep)
+    undo = torch_compat.add_preprocessing(keep)
     try:
-        with V.set_choices_handler(handler), tf32(problem.tf32):
+        with V.set_choices_handler(handler), tf32_precision(problem.tf32):
             lower(getattr(torch, problem.op), inputs_of(problem), config, generate=False)
     finally:
         undo()

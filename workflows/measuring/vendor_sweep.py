@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 
-from torch_diode.collection.operands import Operands, tf32
+from torch_diode.collection.kernels.operands import Operands, tf32_precision
 from torch_diode.collection.sweep import result_columns
-from torch_diode.collection.timer import Timer, summarise
+from torch_diode.collection.timers.cuda import CudaTimer, summarise
 from torch_diode.types.candidate import ATEN, Candidate
-from torch_diode.types.candidates import NUMBER_FIELDS, Candidates
+from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import BATCHED, DTYPE_BYTES, MMShape
@@ -36,7 +36,7 @@ class VendorSweep:
     """Times ATen on problems, many at a time."""
 
     hardware: str
-    timer: Timer
+    timer: CudaTimer
     releases: Mapping[str, str]
     pool_bytes: int = 4 << 30
     seed: int = 0
@@ -52,7 +52,7 @@ class VendorSweep:
         for on in (False, True):
             own = [p for p in problems if p.tf32 == on]
             for start in range(0, len(own), _BATCH):
-                with tf32(on):
+                with tf32_precision(on):
                     batch = self._batch(own[start : start + _BATCH])
                 yield batch
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import torch
 
-from torch_diode.collection.kernels import KernelInfeasibleError
-from torch_diode.collection.operands import Operands
-from torch_diode.collection.reference import Reference
-from torch_diode.collection.timer import Launch
-from torch_diode.collection.worker import one_line
+from torch_diode.collection.kernels.library import KernelInfeasibleError
+from torch_diode.collection.kernels.operands import Operands
+from torch_diode.collection.kernels.reference import Reference
+from torch_diode.collection.timers.cuda import Launch
+from torch_diode.collection.workers.jobs import one_line
 from torch_diode.types.errors import DiodeError
 
 
 @dataclass(frozen=True)
-class Tried:
+class VerifiedKernels:
     """What launches a kernel, where it may be timed; else a timing's status, and why in words."""
 
     launch: Launch | None
@@ -24,13 +24,15 @@ class Tried:
     reason: str = ""
 
 
-def tried(tensors: Operands, makers: Sequence[Callable[[], Launch]]) -> list[Tried]:
+def verify_kernels(
+    tensors: Operands, makers: Sequence[Callable[[], Launch]]
+) -> list[VerifiedKernels]:
     """Each kernel made, run once and compared with ATen's result."""
     reference = Reference(tensors)
     return [_try(tensors, make, reference) for make in makers]
 
 
-def _try(tensors: Operands, make: Callable[[], Launch], reference: Reference) -> Tried:
+def _try(tensors: Operands, make: Callable[[], Launch], reference: Reference) -> VerifiedKernels:
     from triton.runtime.errors import TritonError
 
     try:
@@ -38,10 +40,10 @@ def _try(tensors: Operands, make: Callable[[], Launch], reference: Reference) ->
         error = float(reference.error_of(launch))
     except (DiodeError, TritonError, RuntimeError) as fault:
         _finish(tensors)  # what broke the GPU raises here again, and passes
-        return Tried(None, _status(fault), one_line(fault))
+        return VerifiedKernels(None, _status(fault), one_line(fault))
     if reference.allows(error):
-        return Tried(launch)
-    return Tried(None, "wrong", f"wrong: off by {error:.2g}")
+        return VerifiedKernels(launch)
+    return VerifiedKernels(None, "wrong", f"wrong: off by {error:.2g}")
 
 
 def _finish(tensors: Operands) -> None:

@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from torch_diode.candidates.exhaustive import exhaustive_configs
-from torch_diode.candidates.measured import (
+from torch_diode.candidates.gpu.compiled_resources import (
     FOLDER,
     config_keys,
     kernel_name,
     measured_kernels,
     read_measured,
 )
+from torch_diode.candidates.gpu.exhaustive import exhaustive_configs
 from torch_diode.types.errors import FileFaultError
 from torch_diode.types.problem import MMShape
 

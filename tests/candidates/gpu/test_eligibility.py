@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_diode.candidates.offers import (
+from torch_diode.candidates.gpu.eligibility import (
     arch_number,
     has_tma,
     k_splits,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from torch_diode.candidates.exhaustive import TRITON_TEMPLATES, exhaustive_configs
+from torch_diode.candidates.gpu.exhaustive import TRITON_TEMPLATES, exhaustive_configs
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_diode.candidates import candidate_space
-from torch_diode.candidates.one_step import FEWEST_STAGES, as_in_space
+from torch_diode.candidates.gpu.k_loop import FEWEST_STAGES, as_in_space
 from torch_diode.hardware import known
 from torch_diode.types.problem import MMShape
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from torch_diode.candidates.exhaustive import exhaustive_configs
-from torch_diode.candidates.measured import config_keys, measured_kernels
-from torch_diode.candidates.resources import SAFE_SHARED_MEMORY, fits, resources_of
+from torch_diode.candidates.gpu.compiled_resources import config_keys, measured_kernels
+from torch_diode.candidates.gpu.exhaustive import exhaustive_configs
+from torch_diode.candidates.gpu.resources import SAFE_SHARED_MEMORY, fits, resources_of
 from torch_diode.hardware import known
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from tests import samples
-from torch_diode.cli import progress
-from torch_diode.cli.progress import CollectionProgress, TrainingProgress
+from torch_diode.cli.console import progress
+from torch_diode.cli.console.progress import CollectionProgress, TrainingProgress
 
 
 def test_without_a_terminal_there_are_plain_lines(capsys, monkeypatch):

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer.testing import CliRunner
 
-from torch_diode.cli.option_groups import spread
+from torch_diode.cli.options.groups import expand_options
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Both:
     count: Annotated[int, typer.Option(help="How many.")] = 2
 
 
-@spread
+@expand_options
 def command(
     context: typer.Context,
     both: Both,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from torch_diode.cli.arguments import repeat_options
+from torch_diode.cli.options.multi_value import repeat_options
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from torch_diode.collection import plan
-from torch_diode.collection.bench import Setting
-from torch_diode.collection.cluster_worker import ClusterWorker, NodeGoneError
-from torch_diode.collection.cpu_timer import cpu_library
-from torch_diode.collection.installed import releases
-from torch_diode.collection.node import Finished, Hello, Opening
+from torch_diode.collection.cluster.node import NodeFinished, NodeReady, NodeSettings
+from torch_diode.collection.cluster.ray_actor import ClusterWorker, NodeGoneError
+from torch_diode.collection.timers.cpu import cpu_library
+from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.hardware import detect
+from torch_diode.hardware.installed import versions
 from torch_diode.types.errors import MissingPartError
 from torch_diode.types.problem import MMShape
 
@@ -31,18 +31,18 @@ def answers(worker: ClusterWorker, messages: list[Any], count: int) -> list[Any]
 
 def test_a_node_says_what_it_has_and_times_what_it_is_given():
     worker = ClusterWorker()
-    (hello,) = answers(worker, [Opening("cpu", workers=2)], 1)
-    assert hello == Hello(detect("cpu"), 2, releases())
-    setting = Setting(cpu_library(), detect("cpu"), releases())
+    (hello,) = answers(worker, [NodeSettings("cpu", workers=2)], 1)
+    assert hello == NodeReady(detect("cpu"), 2, versions())
+    setting = TimingSettings(cpu_library(), detect("cpu"), versions())
     groups = plan.plan(PROBLEMS, plan.vendor_only, cpu_library(), 2)
     found = answers(worker, [setting, *groups], len(PROBLEMS))
-    assert all(isinstance(message, Finished) and len(message.dataset) == 1 for message in found)
+    assert all(isinstance(message, NodeFinished) and len(message.dataset) == 1 for message in found)
     assert sorted(message.problem for message in found) == sorted(PROBLEMS)
 
 
 def test_a_node_that_cannot_says_why_and_is_gone():
     worker = ClusterWorker()
-    (fault,) = answers(worker, [Opening("tpu")], 1)
+    (fault,) = answers(worker, [NodeSettings("tpu")], 1)
     assert isinstance(fault, MissingPartError)
     assert "'tpu'" in str(fault)
     with pytest.raises(NodeGoneError):

@@ -22,21 +22,13 @@ pytest.importorskip("triton")
 from torch._inductor.kernel.mm_common import load_kernel_template
 
 from torch_diode.candidates import candidate_space
-from torch_diode.collection.compile_ahead import CompileAhead
-from torch_diode.collection.crew import ForkAfterCudaError
-from torch_diode.collection.kernel_compile import (
+from torch_diode.collection.kernels.compile import (
     CompileOutcome,
     compile_kernel,
     compiling_for,
     precompile,
 )
-from torch_diode.collection.kernel_source import (
-    SourceKey,
-    TemplateChangedError,
-    TemplateSource,
-    unit_of,
-)
-from torch_diode.collection.kernels import (
+from torch_diode.collection.kernels.library import (
     BMM,
     MM,
     PERSISTENT_TMA,
@@ -46,8 +38,16 @@ from torch_diode.collection.kernels import (
     SweepKernel,
     jit_function,
 )
+from torch_diode.collection.kernels.source import (
+    SourceKey,
+    TemplateChangedError,
+    TemplateSource,
+    unit_of,
+)
+from torch_diode.collection.workers.compile_ahead import CompileAhead
+from torch_diode.collection.workers.pool import ForkAfterCudaError
 from torch_diode.hardware import known
-from torch_diode.integration.template_source import TEMPLATES, render, template_source
+from torch_diode.integration.capture.template_source import TEMPLATES, render, template_source
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import MMShape
@@ -457,7 +457,7 @@ def interpreted() -> list[dict[str, Any]]:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],
         env={**os.environ, "TRITON_INTERPRET": "1"},
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
         check=True,

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 
 from tests.strategies import problems
-from torch_diode.collection.operands import bytes_needed, operands
+from torch_diode.collection.kernels.operands import bytes_needed, operands
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import MMShape
 

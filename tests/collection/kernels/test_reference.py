@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from torch_diode.collection.operands import Operands, operands
-from torch_diode.collection.reference import TOLERANCE, Reference
-from torch_diode.collection.timer import Launch
+from torch_diode.collection.kernels.operands import Operands, operands
+from torch_diode.collection.kernels.reference import TOLERANCE, Reference
+from torch_diode.collection.timers.cuda import Launch
 from torch_diode.types.problem import MMShape
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from torch_diode.collection.operands import operands
-from torch_diode.collection.splits import split_launch
+from torch_diode.collection.kernels.operands import operands
+from torch_diode.collection.kernels.split_k import split_launch
 from torch_diode.types.problem import MMShape
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_diode.collection.store import TimingStore
+from torch_diode.collection.store.journal import TimingStore
 from torch_diode.files.datasets import read_dataset
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.dataset import Dataset
@@ -47,7 +47,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from tests.collection.test_store import finished
-from torch_diode.collection.store import TimingStore
+from torch_diode.collection.store.journal import TimingStore
 store = TimingStore(Path(sys.argv[1]))
 for number in range(int(sys.argv[2]), 10**6):
     store.append(finished(number))
@@ -56,7 +56,7 @@ for number in range(int(sys.argv[2]), 10**6):
 
 
 def start_writer(directory: Path, first: int) -> subprocess.Popen[str]:
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     return subprocess.Popen(
         [sys.executable, "-c", WRITER, str(directory), str(first)],
         stdout=subprocess.PIPE,

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests import samples
-from torch_diode.collection.parts import (
+from torch_diode.collection.store.output import (
     FINISHED,
-    Parts,
+    PartialOutput,
     check_finished,
     check_writable,
     output_file,
@@ -21,7 +21,7 @@ from torch_diode.types.errors import FileFaultError
 
 
 def test_while_running_the_timings_lie_beside_the_output(tmp_path):
-    parts = Parts(tmp_path / "t.parquet", {"seed": 1})
+    parts = PartialOutput(tmp_path / "t.parquet", {"seed": 1})
     with parts.store({}) as store:
         store.append(samples.dataset())
         assert [p.name for p in tmp_path.iterdir()] == ["t.parquet.parts"]
@@ -29,7 +29,7 @@ def test_while_running_the_timings_lie_beside_the_output(tmp_path):
 
 @pytest.mark.parametrize("form", ["parquet", "msgpack", "json"])
 def test_when_finished_there_is_one_file_and_no_parts(form, tmp_path):
-    parts = Parts(tmp_path / f"t.{form}", {})
+    parts = PartialOutput(tmp_path / f"t.{form}", {})
     with parts.store({"collected": ("2026-01-01",)}) as store:
         store.append(samples.dataset())
     dataset = parts.finish(form)
@@ -39,7 +39,7 @@ def test_when_finished_there_is_one_file_and_no_parts(form, tmp_path):
 
 def test_the_same_settings_continue(tmp_path):
     for _ in range(2):
-        Parts(tmp_path / "t.parquet", {"seed": 1, "sizes": (1, 2)}).close()
+        PartialOutput(tmp_path / "t.parquet", {"seed": 1, "sizes": (1, 2)}).close()
 
 
 @pytest.mark.parametrize(
@@ -51,25 +51,25 @@ def test_the_same_settings_continue(tmp_path):
     ],
 )
 def test_other_settings_are_refused(now, said, tmp_path):
-    Parts(tmp_path / "t.parquet", {"seed": 1}).close()
+    PartialOutput(tmp_path / "t.parquet", {"seed": 1}).close()
     with pytest.raises(FileFaultError, match=said):
-        Parts(tmp_path / "t.parquet", now)
-    Parts(tmp_path / "t.parquet", {"seed": 1}).close()
+        PartialOutput(tmp_path / "t.parquet", now)
+    PartialOutput(tmp_path / "t.parquet", {"seed": 1}).close()
 
 
 def test_damaged_settings_are_named(tmp_path):
-    Parts(tmp_path / "t.parquet", {}).close()
+    PartialOutput(tmp_path / "t.parquet", {}).close()
     (tmp_path / "t.parquet.parts" / "settings.txt").write_text("{")
     with pytest.raises(FileFaultError, match=r"settings\.txt: got no settings"):
-        Parts(tmp_path / "t.parquet", {})
+        PartialOutput(tmp_path / "t.parquet", {})
 
 
 def test_two_collectors_do_not_share_an_output(tmp_path):
-    held = Parts(tmp_path / "t.parquet", {})
+    held = PartialOutput(tmp_path / "t.parquet", {})
     with pytest.raises(FileFaultError, match="another collection is writing here"):
-        Parts(tmp_path / "t.parquet", {})
+        PartialOutput(tmp_path / "t.parquet", {})
     held.close()
-    Parts(tmp_path / "t.parquet", {}).close()
+    PartialOutput(tmp_path / "t.parquet", {}).close()
 
 
 def test_a_worker_that_outlives_a_killed_collector_holds_nothing(tmp_path):
@@ -77,7 +77,7 @@ def test_a_worker_that_outlives_a_killed_collector_holds_nothing(tmp_path):
     ready, wait = os.pipe(), os.pipe()
     collector = os.fork()
     if collector == 0:
-        parts = Parts(tmp_path / "t.parquet", {})
+        parts = PartialOutput(tmp_path / "t.parquet", {})
         store = parts.store({})
         store.append(samples.dataset())
         if os.fork() == 0:
@@ -92,7 +92,7 @@ def test_a_worker_that_outlives_a_killed_collector_holds_nothing(tmp_path):
     os.kill(collector, 9)
     os.waitpid(collector, 0)
     try:
-        parts = Parts(tmp_path / "t.parquet", {})
+        parts = PartialOutput(tmp_path / "t.parquet", {})
         with parts.store({}) as store:
             assert len(store.done()) == len(samples.dataset().problems)
     finally:

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from torch_diode.collection.cpu_timer import CpuTimer, cpu_library
-from torch_diode.collection.kernels import KernelInfeasibleError
+from torch_diode.collection.kernels.library import KernelInfeasibleError
+from torch_diode.collection.timers.cpu import CpuTimer, cpu_library
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.problem import MMShape
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from torch_diode.collection.timer import Timer, settle, summarise
+from torch_diode.collection.timers.cuda import CudaTimer, settle_clock, summarise
 from torch_diode.types.errors import DiodeError
 
 
@@ -34,7 +34,7 @@ def test_twice_the_l2_is_flushed_and_much_where_its_size_is_not_known(
     assert LateTimer(torch.device("cpu"), l2_bytes)._room().nbytes == flushed
 
 
-class LateTimer(Timer):
+class LateTimer(CudaTimer):
     """A timer whose CPU is late until it has had so long a head start."""
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ def test_a_cpu_that_never_keeps_ahead_is_an_error_and_not_a_hang() -> None:
         LateTimer(torch.device("cpu"), 0)._batch([print], [0], [[]])
 
 
-class NoisyTimer(Timer):
+class NoisyTimer(CudaTimer):
     """Kernels whose true times are known, seen through noise and a clock of 32 ns."""
 
     def __post_init__(self) -> None:
@@ -88,5 +88,7 @@ def test_refined_the_best_of_many_is_hardly_too_low(seed: int) -> None:
 
 def test_a_settled_time_is_finer_than_the_clock_and_deaf_to_outliers() -> None:
     ticks = [5.024] * 30 + [5.056] * 70
-    assert settle(ticks).time_us == pytest.approx(5.0528, abs=0.004)
-    assert settle([*ticks, 90.0]).time_us == pytest.approx(settle(ticks).time_us, rel=1e-3)
+    assert settle_clock(ticks).time_us == pytest.approx(5.0528, abs=0.004)
+    assert settle_clock([*ticks, 90.0]).time_us == pytest.approx(
+        settle_clock(ticks).time_us, rel=1e-3
+    )

@@ -7,13 +7,13 @@ import random
 import pytest
 import torch
 
-from torch_diode.collection.head_start import LEAST_S, MOST_S, HeadStart, needed
-from torch_diode.collection.timer import Timer
+from torch_diode.collection.timers.cuda import CudaTimer
+from torch_diode.collection.timers.queue_delay import LEAST_S, MOST_S, QueueDelay, needed
 
 FLUSH_S = 25e-6
 
 
-class SimulatedTimer(Timer):
+class SimulatedTimer(CudaTimer):
     """Launches are pairs: what queueing takes the CPU, and what the kernel takes the GPU.
 
     `elapsed_s` is what all batches took, `hiccup` a CPU's chance to be away for a while.
@@ -84,14 +84,14 @@ def test_the_sleep_that_would_have_done():
 
 def test_a_small_batch_says_less_than_a_large_one():
     """A hiccup in one of two samples must not put all of the next 300 to sleep for long."""
-    few = HeadStart().after(LEAST_S, [True, False], 0.0)
-    many = HeadStart().after(LEAST_S, [True, False] * 100, 0.0)
+    few = QueueDelay().after(LEAST_S, [True, False], 0.0)
+    many = QueueDelay().after(LEAST_S, [True, False] * 100, 0.0)
     assert few.a_sample_s == pytest.approx(LEAST_S * 2 / 102)
     assert many.a_sample_s == pytest.approx(LEAST_S / 100 * 2 / 3)
 
 
 def test_a_head_start_has_an_end():
-    known = HeadStart()
+    known = QueueDelay()
     for attempt in range(100):
         known = known.after(known.seconds(300, attempt), [False] * 300, 0.0)
         assert known.seconds(300, attempt) <= MOST_S

@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("triton")
 
-from torch_diode.collection.compile_ahead import CompileAhead
-from torch_diode.collection.kernel_compile import longest_first
-from torch_diode.collection.kernels import KernelLibrary
-from torch_diode.integration.template_source import template_source
+from torch_diode.collection.kernels.compile import longest_first
+from torch_diode.collection.kernels.library import KernelLibrary
+from torch_diode.collection.workers.compile_ahead import CompileAhead
+from torch_diode.integration.capture.template_source import template_source
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.problem import MMShape
 

@@ -8,7 +8,7 @@ import signal
 import pytest
 import torch
 
-from torch_diode.collection.forking import apart, can_fork
+from torch_diode.collection.workers.fork_safety import can_fork, run_in_subprocess
 from torch_diode.types.errors import InvalidValueError, MissingPartError
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="needs fork, and no GPU in use")
@@ -31,23 +31,23 @@ def fail() -> None:
 
 
 def test_the_answer_comes_from_elsewhere() -> None:
-    number, text = apart(found)
+    number, text = run_in_subprocess(found)
     assert text == "found"
     assert number != os.getpid()
 
 
 def test_with_a_gpu_in_use_it_is_asked_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    assert apart(os.getpid) == os.getpid()
+    assert run_in_subprocess(os.getpid) == os.getpid()
 
 
 def test_what_is_raised_there_is_raised_here() -> None:
     with pytest.raises(InvalidValueError, match="chip: got none"):
-        apart(refuse)
+        run_in_subprocess(refuse)
     with pytest.raises(RuntimeError, match="no such GPU"):
-        apart(fail)
+        run_in_subprocess(fail)
 
 
 def test_a_process_that_is_killed_is_one_sentence() -> None:
     with pytest.raises(MissingPartError, match="ended when asked"):
-        apart(die)
+        run_in_subprocess(die)

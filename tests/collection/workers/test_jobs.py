@@ -5,13 +5,18 @@ from contextlib import contextmanager
 
 import pytest
 
-from torch_diode.collection.worker import Failed, for_life, one_line, surviving
+from torch_diode.collection.workers.jobs import (
+    Failed,
+    catch_job_errors,
+    enter_for_process_lifetime,
+    one_line,
+)
 from torch_diode.types.errors import InvalidValueError
 
 
 def test_a_fault_is_an_answer_in_one_line():
-    assert surviving(int)("7") == 7
-    assert surviving(int)("x\ny") == Failed(
+    assert catch_job_errors(int)("7") == 7
+    assert catch_job_errors(int)("x\ny") == Failed(
         r"ValueError: invalid literal for int() with base 10: 'x\ny'"
     )
     assert one_line(InvalidValueError("first\nsecond")) == "InvalidValueError: first"
@@ -22,9 +27,9 @@ def test_what_is_looked_at_after_a_fault_may_still_end_the_process():
     def look() -> None:
         raise RuntimeError("an error of the GPU stays")
 
-    assert surviving(int, look)("7") == 7
+    assert catch_job_errors(int, look)("7") == 7
     with pytest.raises(RuntimeError, match="stays"):
-        surviving(int, look)("x")
+        catch_job_errors(int, look)("x")
 
 
 def test_a_context_for_life_is_entered_and_not_left():
@@ -36,5 +41,5 @@ def test_a_context_for_life_is_entered_and_not_left():
         yield "value"
         seen.append("out")
 
-    assert for_life(context()) == "value"
+    assert enter_for_process_lifetime(context()) == "value"
     assert seen == ["in"]

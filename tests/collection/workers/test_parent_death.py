@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from torch_diode.collection.lifeline import end_with
+from torch_diode.collection.workers.parent_death import die_with_parent
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 COLLECTOR = """
 import signal, sys, time
-from torch_diode.collection.crew import Crew
+from torch_diode.collection.workers.pool import Crew
 
 def stubborn(mark):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -61,6 +61,6 @@ def test_workers_end_when_the_collector_is_killed():
 def test_a_worker_whose_parent_is_gone_already_ends_at_once():
     child = os.fork()
     if child == 0:
-        end_with(os.getppid() + 1)
+        die_with_parent(os.getppid() + 1)
         os._exit(9)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

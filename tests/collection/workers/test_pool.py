@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 import torch
 
-from torch_diode.collection.crew import (
+from torch_diode.collection.workers.pool import (
     STARTING,
     WORKING,
-    Answered,
-    Crew,
     ForkAfterCudaError,
-    Lost,
-    Mark,
+    JobResult,
+    ProgressMarker,
+    WorkerDied,
     WorkerError,
+    WorkerPool,
 )
 from torch_diode.types.errors import FileFaultError, MissingPartError
 
 
-def worker(mark: Mark) -> Callable[[Any], Any]:
+def worker(mark: ProgressMarker) -> Callable[[Any], Any]:
     def answer(job: Any) -> Any:
         if job == "pid":
             return os.getpid()
@@ -37,8 +37,8 @@ def worker(mark: Mark) -> Callable[[Any], Any]:
     return answer
 
 
-def events(crew: Crew[Any, Any], count: int) -> list[Answered[Any, Any] | Lost[Any]]:
-    found: list[Answered[Any, Any] | Lost[Any]] = []
+def events(crew: WorkerPool[Any, Any], count: int) -> list[JobResult[Any, Any] | WorkerDied[Any]]:
+    found: list[JobResult[Any, Any] | WorkerDied[Any]] = []
     while len(found) < count:
         more = list(crew.read(30))
         assert more, "nothing happened within half a minute"
@@ -47,66 +47,66 @@ def events(crew: Crew[Any, Any], count: int) -> list[Answered[Any, Any] | Lost[A
 
 
 def test_jobs_are_answered_in_order():
-    with Crew[int, int]([worker]) as crew:
+    with WorkerPool[int, int]([worker]) as crew:
         crew.give(0, [1, 2, 3])
         assert crew.idle() == []
-        assert [e.answer for e in events(crew, 3) if isinstance(e, Answered)] == [2, 4, 6]
+        assert [e.answer for e in events(crew, 3) if isinstance(e, JobResult)] == [2, 4, 6]
         assert crew.idle() == [0]
 
 
 def test_every_member_is_a_process_of_its_own():
-    with Crew[str, int]([worker, worker]) as crew:
+    with WorkerPool[str, int]([worker, worker]) as crew:
         crew.give(0, ["pid"])
         crew.give(1, ["pid"])
-        pids = {e.answer for e in events(crew, 2) if isinstance(e, Answered)}
+        pids = {e.answer for e in events(crew, 2) if isinstance(e, JobResult)}
     assert len(pids) == 2
     assert os.getpid() not in pids
 
 
 def test_a_killed_worker_tells_which_job_it_was_at_and_how_far():
-    with Crew[Any, Any]([worker]) as crew:
+    with WorkerPool[Any, Any]([worker]) as crew:
         crew.give(0, [1, "killed", 3, 4])
         first, lost = events(crew, 2)
-        assert isinstance(first, Answered)
-        assert lost == Lost(0, "killed", 7, (3, 4), "ended by SIGKILL")
+        assert isinstance(first, JobResult)
+        assert lost == WorkerDied(0, "killed", 7, (3, 4), "ended by SIGKILL")
         crew.give(0, [5])
         (again,) = events(crew, 1)
-    assert again == Answered(0, 5, 10)
+    assert again == JobResult(0, 5, 10)
 
 
 def test_a_worker_that_raises_an_error_of_torch_is_lost_with_its_words():
-    with Crew[Any, Any]([worker]) as crew:
+    with WorkerPool[Any, Any]([worker]) as crew:
         crew.give(0, [RuntimeError("CUDA error: an illegal memory access\nmore"), 2])
         (lost,) = events(crew, 1)
-    assert isinstance(lost, Lost)
+    assert isinstance(lost, WorkerDied)
     assert lost.mark == WORKING
     assert lost.reason == "RuntimeError: CUDA error: an illegal memory access"
     assert lost.waiting == (2,)
 
 
 def test_a_worker_that_cannot_start_says_so():
-    def fails(mark: Mark) -> Callable[[Any], Any]:
+    def fails(mark: ProgressMarker) -> Callable[[Any], Any]:
         os.kill(os.getpid(), signal.SIGKILL)
         return worker(mark)
 
-    with Crew[Any, Any]([fails]) as crew:
+    with WorkerPool[Any, Any]([fails]) as crew:
         crew.start()
-        assert events(crew, 1) == [Lost(0, None, STARTING, (), "ended by SIGKILL")]
+        assert events(crew, 1) == [WorkerDied(0, None, STARTING, (), "ended by SIGKILL")]
 
 
 def test_a_fault_with_a_sentence_of_its_own_is_raised_here():
-    with Crew[Any, Any]([worker]) as crew:
+    with WorkerPool[Any, Any]([worker]) as crew:
         crew.give(0, [MissingPartError("no such part")])
         with pytest.raises(MissingPartError, match="no such part"):
             events(crew, 1)
-    with Crew[Any, Any]([worker]) as crew:
+    with WorkerPool[Any, Any]([worker]) as crew:
         crew.give(0, [OSError(28, "No space left on device", "/cache/kernel")])
         with pytest.raises(FileFaultError, match="/cache/kernel: No space left on device"):
             events(crew, 1)
 
 
 def test_a_mistake_of_our_own_stops_the_run(capfd):
-    with Crew[Any, Any]([worker]) as crew:
+    with WorkerPool[Any, Any]([worker]) as crew:
         crew.give(0, [TypeError("a mistake")])
         with pytest.raises(WorkerError, match="ended with the error printed above"):
             events(crew, 1)
@@ -117,7 +117,7 @@ def test_a_halted_worker_answers_the_job_it_is_at_and_drops_the_rest():
     begun, begin = os.pipe()
     wait, go = os.pipe()
 
-    def held(_: Mark) -> Callable[[Any], Any]:
+    def held(_: ProgressMarker) -> Callable[[Any], Any]:
         def answer(job: int) -> int:
             os.write(begin, b"x")
             os.read(wait, 1)
@@ -125,7 +125,7 @@ def test_a_halted_worker_answers_the_job_it_is_at_and_drops_the_rest():
 
         return answer
 
-    with Crew[int, int]([held, worker]) as crew:
+    with WorkerPool[int, int]([held, worker]) as crew:
         crew.start()
         crew.give(0, [1, 2, 3])
         os.read(begun, 1)
@@ -135,11 +135,11 @@ def test_a_halted_worker_answers_the_job_it_is_at_and_drops_the_rest():
         found = []
         while crew.at_work():
             found += crew.read(30)
-    assert found == [Answered(0, 1, 1)]
+    assert found == [JobResult(0, 1, 1)]
 
 
 def test_stopped_workers_are_gone():
-    crew = Crew[Any, Any]([worker])
+    crew = WorkerPool[Any, Any]([worker])
     crew.start()
     (pid,) = crew.pids()
     crew.stop()
@@ -150,4 +150,4 @@ def test_stopped_workers_are_gone():
 def test_nothing_is_forked_from_a_process_that_has_used_cuda(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     with pytest.raises(ForkAfterCudaError):
-        Crew[Any, Any]([worker])
+        WorkerPool[Any, Any]([worker])

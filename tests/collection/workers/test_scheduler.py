@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from tests.collection.deadly import DeadlySetting
-from torch_diode.collection.bench import Setting
-from torch_diode.collection.cpu_timer import cpu_library
-from torch_diode.collection.crew import WorkerError
 from torch_diode.collection.groups import Group
-from torch_diode.collection.kernels import KernelLibrary
-from torch_diode.collection.workshop import Timed, Workshop
+from torch_diode.collection.kernels.library import KernelLibrary
+from torch_diode.collection.timers.cpu import cpu_library
+from torch_diode.collection.workers.pool import WorkerError
+from torch_diode.collection.workers.scheduler import Scheduler, TimedProblem
+from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.hardware import detect
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
 
 ATEN = Candidate("aten")
@@ -33,7 +33,7 @@ CONFIGS = [Candidate("triton::mm", TritonGEMMConfig(m, 32, 32)) for m in (16, 32
 
 def library() -> KernelLibrary:
     pytest.importorskip("triton")
-    from torch_diode.integration.template_source import template_source
+    from torch_diode.integration.capture.template_source import template_source
 
     return KernelLibrary(template_source, 0)
 
@@ -50,8 +50,8 @@ def group(problems: list[MMShape], candidates: list[Candidate]) -> Group:
     return Group("test", tuple((p, Candidates.of(candidates)) for p in problems), ())
 
 
-def everything(shop: Workshop) -> list[Timed]:
-    found: list[Timed] = []
+def everything(shop: Scheduler) -> list[TimedProblem]:
+    found: list[TimedProblem] = []
     deadline = time.monotonic() + 120
     while shop.busy:
         assert time.monotonic() < deadline
@@ -59,14 +59,14 @@ def everything(shop: Workshop) -> list[Timed]:
     return found
 
 
-def statuses(timed: Timed) -> dict[Candidate, str]:
+def statuses(timed: TimedProblem) -> dict[Candidate, str]:
     assert timed.dataset is not None
     return {timing.candidate: timing.status for timing in timed.dataset}
 
 
 @pytest.mark.parametrize("ending", ["kill", "raise"])
 def test_a_kernel_that_ends_its_process_costs_one_process_and_one_config(ending, tmp_path):
-    with Workshop(setting(tmp_path, {64: ending}), ("cpu",), 1) as shop:
+    with Scheduler(setting(tmp_path, {64: ending}), ("cpu",), 1) as shop:
         shop.give(group(PROBLEMS, [ATEN, *CONFIGS]))
         found = everything(shop)
         lost = shop.lost
@@ -82,7 +82,7 @@ def test_a_kernel_that_ends_its_process_costs_one_process_and_one_config(ending,
 
 
 def test_several_such_kernels_are_found_one_after_the_other(tmp_path):
-    with Workshop(setting(tmp_path, {16: "kill", 128: "raise"}), ("cpu",), 1) as shop:
+    with Scheduler(setting(tmp_path, {16: "kill", 128: "raise"}), ("cpu",), 1) as shop:
         shop.give(group(PROBLEMS[:2], [*CONFIGS, ATEN]))
         found = everything(shop)
     for timed in found:
@@ -93,7 +93,7 @@ def test_several_such_kernels_are_found_one_after_the_other(tmp_path):
 
 def test_all_processes_work_and_nothing_is_done_twice(tmp_path):
     problems = [MMShape("mm", 8 * i, 64, 64, dtype="float32") for i in range(1, 41)]
-    with Workshop(setting(tmp_path, {}), ("cpu", "cpu"), 1) as shop:
+    with Scheduler(setting(tmp_path, {}), ("cpu", "cpu"), 1) as shop:
         shop.give(group(problems, [ATEN]))
         found = everything(shop)
     assert sorted(timed.problem for timed in found) == sorted(problems)
@@ -104,7 +104,7 @@ def test_all_processes_work_and_nothing_is_done_twice(tmp_path):
 def test_a_process_killed_from_outside_costs_nothing(tmp_path):
     """As the kernel's out-of-memory killer does it: no candidate is to blame."""
     problems = [MMShape("mm", 8 * i, 512, 512, dtype="float32") for i in range(1, 100)]
-    with Workshop(setting(tmp_path, {}), ("cpu",), 1) as shop:
+    with Scheduler(setting(tmp_path, {}), ("cpu",), 1) as shop:
         shop.give(group(problems, [ATEN, *CONFIGS]))
         found = shop.advance(30)
         while not found:
@@ -119,7 +119,7 @@ def test_a_process_killed_from_outside_costs_nothing(tmp_path):
 
 def test_aten_itself_can_be_the_one(tmp_path):
 
-    class Broken(Setting):
+    class Broken(TimingSettings):
         def sweep(self, outcomes, seed):
             sweep = super().sweep(outcomes, seed)
             whole = sweep.time
@@ -132,7 +132,7 @@ def test_aten_itself_can_be_the_one(tmp_path):
             sweep.time = time_or_die
             return sweep
 
-    with Workshop(Broken(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as shop:
+    with Scheduler(Broken(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as shop:
         shop.give(group(PROBLEMS, [ATEN]))
         found = everything(shop)
     assert {t.problem: statuses(t)[ATEN] for t in found} == {
@@ -141,11 +141,11 @@ def test_aten_itself_can_be_the_one(tmp_path):
 
 
 def test_processes_that_never_start_stop_the_run():
-    class Dead(Setting):
+    class Dead(TimingSettings):
         def sweep(self, outcomes, seed):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with Workshop(Dead(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as shop:
+    with Scheduler(Dead(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as shop:
         shop.give(group(PROBLEMS, [ATEN]))
         with pytest.raises(WorkerError, match="before its first problem, 3 times in a row"):
             everything(shop)
@@ -155,7 +155,7 @@ def test_a_closed_workshop_finishes_the_problem_it_is_at():
     begun, begin = os.pipe()
     wait, go = os.pipe()
 
-    class Held(Setting):
+    class Held(TimingSettings):
         def sweep(self, outcomes, seed):
             sweep = super().sweep(outcomes, seed)
             whole = sweep.time
@@ -168,7 +168,7 @@ def test_a_closed_workshop_finishes_the_problem_it_is_at():
             sweep.time = time_when_told
             return sweep
 
-    with Workshop(Held(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as shop:
+    with Scheduler(Held(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as shop:
         shop.give(group(PROBLEMS, [ATEN]))
         shop.advance(0)
         os.read(begun, 1)

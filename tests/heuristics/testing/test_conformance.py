@@ -7,12 +7,12 @@ import pytest
 
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.heuristics.conformance import (
+from torch_diode.heuristics.testing.conformance import (
     ConformanceError,
     check_heuristic,
     edge_problems,
 )
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import DTYPES, OPS, MMShape

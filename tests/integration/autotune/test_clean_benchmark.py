@@ -11,12 +11,16 @@ import torch
 from torch._inductor import select_algorithm as select
 from torch._inductor.select_algorithm import AlgorithmSelectorCache, ExternKernelChoice
 
-from torch_diode.integration import clean_times as module
-from torch_diode.integration.answer import FEW
-from torch_diode.integration.clean_times import CleanTimes, clean_times
-from torch_diode.integration.feedback import MatmulDatasetCollector, add_feedback, count_benchmarks
-from torch_diode.integration.guard import Guard
-from torch_diode.integration.releases import add_preprocessing, launch_of, marks_of
+from torch_diode.integration.autotune import clean_benchmark as module
+from torch_diode.integration.autotune.clean_benchmark import CleanBenchmark, clean_times
+from torch_diode.integration.autotune.feedback import (
+    MatmulDatasetCollector,
+    add_feedback,
+    count_benchmarks,
+)
+from torch_diode.integration.deciding.choice_builder import FEW
+from torch_diode.integration.hooks.fallback import Fallback
+from torch_diode.integration.hooks.torch_compat import add_preprocessing, launch_of, marks_of
 from torch_diode.types.candidate import ATEN
 
 METHODS = ("benchmark_choices", "benchmark_in_sub_process", "lookup")
@@ -169,10 +173,10 @@ def test_what_somebody_put_over_ours_stays_and_passes_through(offering):
 def test_a_fault_in_the_timing_leaves_it_to_inductor(offering, monkeypatch):
     offering(SLOW)
 
-    def failing(self: CleanTimes, device: torch.device) -> Any:
+    def failing(self: CleanBenchmark, device: torch.device) -> Any:
         raise KeyError("no timer")
 
-    monkeypatch.setattr(CleanTimes, "_timer", failing)
+    monkeypatch.setattr(CleanBenchmark, "_timer", failing)
     warned = pytest.warns(UserWarning, match="no timer")
     with warned, MatmulDatasetCollector(clean=True) as collector:
         compiled(24, 32, 88)
@@ -213,7 +217,7 @@ def test_kinds_it_does_not_know_are_left_to_inductor():
 
         def lookup(self, *_: Any) -> None: ...
 
-    with CleanTimes(Selector).opened():
+    with CleanBenchmark(Selector).opened():
         assert Selector.benchmark_choices(["cutlass"], None) == {"cutlass": 3.0}
         assert Selector.benchmark_choices([], None, collective=True) == {}
     assert calls == [(["cutlass"], False), ([], True)]
@@ -240,8 +244,8 @@ def marking(choices: list[Any]) -> list[Any]:
 
 
 @pytest.fixture
-def few() -> Iterator[CleanTimes]:
-    clean_times.keep_for_few(Guard())
+def few() -> Iterator[CleanBenchmark]:
+    clean_times.keep_for_few(Fallback())
     yield clean_times
     clean_times.leave_few()
 
@@ -281,11 +285,11 @@ def test_a_fault_with_them_is_counted_where_the_heuristic_counts_its_own(
 ):
     offering(SLOW)
 
-    def failing(self: CleanTimes, device: torch.device) -> Any:
+    def failing(self: CleanBenchmark, device: torch.device) -> Any:
         raise KeyError("no timer for few")
 
-    monkeypatch.setattr(CleanTimes, "_timer", failing)
-    guard = Guard()
+    monkeypatch.setattr(CleanBenchmark, "_timer", failing)
+    guard = Fallback()
     few.keep_for_few(guard)
     undo = add_preprocessing(marking)
     try:
@@ -309,7 +313,7 @@ def test_a_user_who_wants_benchmarks_in_another_process_gets_that(offering, few)
     few.leave_few()
     AlgorithmSelectorCache.benchmark_in_sub_process = classmethod(counting)
     try:
-        few.keep_for_few(Guard())
+        few.keep_for_few(Fallback())
         undo = add_preprocessing(marking)
         with torch._inductor.config.patch(autotune_in_subproc=True):
             compiled(24, 32, 136)

@@ -2,8 +2,8 @@ import time
 
 import torch._inductor.kernel.mm
 
-from torch_diode.integration import releases
-from torch_diode.integration.collected import collected_now
+from torch_diode.integration.autotune.collected import collected_now
+from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.dataset import Dataset
 
 
@@ -12,7 +12,7 @@ def test_timings_say_the_day_the_seed_and_the_templates_torch_has() -> None:
     assert found["seed"] == ("7",)
     assert time.strptime(found["collected"][0], "%Y-%m-%d")
     dataset = Dataset(Dataset.empty().table, found)
-    assert dataset.template_hashes == releases.template_hashes()
+    assert dataset.template_hashes == torch_compat.template_hashes()
     hashed = getattr(torch._inductor.kernel.mm.mm_template, "src_hash", None)
     assert dataset.template_hashes.get("triton::mm") == hashed
 

@@ -11,8 +11,8 @@ from torch._inductor import select_algorithm as select
 
 from torch_diode.collection.feedback import CollectionMode
 from torch_diode.files.datasets import read_dataset
-from torch_diode.integration.feedback import MatmulDatasetCollector, candidate_of
-from torch_diode.integration.lowering import Input, lower
+from torch_diode.integration.autotune.feedback import MatmulDatasetCollector, candidate_of
+from torch_diode.integration.capture.fake_gpu import Input, lower
 from torch_diode.types.problem import MMShape
 
 CONFIG = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,TRITON"}
@@ -121,7 +121,7 @@ def test_a_fault_in_the_collector_does_not_fail_the_compile(monkeypatch):
     def broken(*_: Any) -> None:
         raise RuntimeError("no such candidate")
 
-    monkeypatch.setattr("torch_diode.integration.feedback.candidate_of", broken)
+    monkeypatch.setattr("torch_diode.integration.autotune.feedback.candidate_of", broken)
     with pytest.warns(UserWarning, match="no such candidate"), MatmulDatasetCollector() as found:
         autotuned("mm", (256, 512), (512, 384))
     assert len(found) == 0

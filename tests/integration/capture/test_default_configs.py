@@ -5,13 +5,14 @@ import pytest
 from tests.integration.cases import CONFIG
 from tests.integration.forced import Forced
 from torch_diode.hardware import known
-from torch_diode.integration import registration, releases
-from torch_diode.integration.default_configs import default_candidates
+from torch_diode.integration import registration
+from torch_diode.integration.capture.default_configs import default_candidates
+from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")
 
-if releases.matmul_hook() != releases.FINALIZE_HOOK:
+if torch_compat.matmul_hook() != torch_compat.FINALIZE_HOOK:
     pytest.skip("torch 2.9 lists configs in another way", allow_module_level=True)
 
 

@@ -7,18 +7,18 @@ import pytest
 import torch
 
 from torch_diode.candidates import candidate_space
-from torch_diode.candidates.one_step import as_in_space
+from torch_diode.candidates.gpu.k_loop import as_in_space
 from torch_diode.hardware import known
-from torch_diode.integration import releases
-from torch_diode.integration.default_configs import default_candidates
-from torch_diode.integration.default_lists import listed_rows
+from torch_diode.integration.capture.default_configs import default_candidates
+from torch_diode.integration.capture.default_lists import listed_rows
+from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import BATCHED, MMShape
 from torch_diode.types.timing import Timing
 
 H200 = known("nvidia-h200")
 
-if releases.matmul_hook() != releases.FINALIZE_HOOK:
+if torch_compat.matmul_hook() != torch_compat.FINALIZE_HOOK:
     pytest.skip("torch 2.9 lists configs in another way", allow_module_level=True)
 
 

@@ -7,8 +7,8 @@ import torch
 
 from tests.integration.cases import inputs
 from torch_diode.hardware import detect, known
-from torch_diode.integration import machine
-from torch_diode.integration.lowering import device_properties, lower, pretend
+from torch_diode.integration.capture.fake_gpu import device_properties, lower, pretend
+from torch_diode.integration.hooks import device_hardware
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
 
@@ -20,7 +20,7 @@ def test_torch_sees_the_pretended_chip_and_forgets_it() -> None:
         assert torch.cuda.is_available()
         assert detect("cuda").name == "nvidia-h200"
         assert torch.cuda.get_device_properties(0).multi_processor_count == 132
-        assert machine.hardware_of("cuda:0") == h200
+        assert device_hardware.hardware_of("cuda:0") == h200
     assert torch.cuda.is_available() is available
 
 

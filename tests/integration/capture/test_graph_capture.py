@@ -6,7 +6,7 @@ import torch
 from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic
 from torch_diode.integration import registration
-from torch_diode.integration.elsewhere import capturing, lower_on
+from torch_diode.integration.capture.graph_capture import capturing, lower_on
 
 H200 = known("nvidia-h200")
 

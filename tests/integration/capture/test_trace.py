@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from torch_diode.integration import registration
-from torch_diode.integration.lowering import Input, lower
-from torch_diode.integration.trace import tracing
+from torch_diode.integration.capture.fake_gpu import Input, lower
+from torch_diode.integration.capture.trace import tracing
 from torch_diode.types.problem import MMShape
 
 

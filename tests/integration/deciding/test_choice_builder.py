@@ -12,10 +12,12 @@ from torch.nn import functional
 
 from tests.integration.cases import CONFIG
 from tests.integration.forced import Forced
-from torch_diode.integration import answer, registration, releases
-from torch_diode.integration.choices import DiodeInductorChoices
-from torch_diode.integration.guard import DiodeWarning
-from torch_diode.integration.lowering import Input, lower
+from torch_diode.integration import registration
+from torch_diode.integration.capture.fake_gpu import Input, lower
+from torch_diode.integration.deciding import choice_builder
+from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.choices import DiodeInductorChoices
+from torch_diode.integration.hooks.fallback import DiodeWarning
 
 pytestmark = pytest.mark.usefixtures("h200")
 
@@ -41,7 +43,7 @@ template for bmm takes none."""
 
 @pytest.mark.parametrize("work", BEFORE)
 def test_untold_a_template_would_do_it_itself(work: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(releases, "leave_operands_alone", lambda _: None)
+    monkeypatch.setattr(torch_compat, "leave_operands_alone", lambda _: None)
     fn, inputs = BEFORE[work]
     with registration.using(Forced(CONFIG)):
         assert len(lower(fn, inputs).kernels) == 1
@@ -76,7 +78,7 @@ def test_a_fault_while_looking_at_a_list_leaves_it_as_it_is(
 
     with registration.using(Forced(CONFIG)):
         lower(*BEFORE["relu"], generate=False)  # what is rendered in the hook has its own guard
-        monkeypatch.setattr(answer, "keep_alone", fail)
+        monkeypatch.setattr(choice_builder, "keep_alone", fail)
         with pytest.warns(DiodeWarning, match="this torch has moved it"):
             assert len(lower(*BEFORE["relu"]).kernels) == 2
         assert sum(registration.status().counters.fallbacks.values()) == 1

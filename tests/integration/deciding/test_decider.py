@@ -15,8 +15,9 @@ import torch_diode
 from tests.integration.cases import CONFIG
 from tests.integration.forced import Forced
 from torch_diode.hardware import known
-from torch_diode.integration import defaults, machine
-from torch_diode.integration.decision import Decider
+from torch_diode.integration import default_heuristic
+from torch_diode.integration.deciding.decider import Decider
+from torch_diode.integration.hooks import device_hardware
 from torch_diode.integration.settings import Settings
 from torch_diode.model.shipped import SHIPPED
 from torch_diode.types.errors import FileFaultError
@@ -65,7 +66,7 @@ def test_what_is_compiled_in_another_process_is_plain_torchs(
 
 
 def test_what_cannot_change_a_compile_has_no_fingerprint() -> None:
-    with machine.pretending(H200):
+    with device_hardware.pretending(H200):
         assert Decider(Settings(Forced(CONFIG), mode="observe")).fingerprint(["cuda"]) == ""
         assert Decider(Settings()).fingerprint([]) == ""
 
@@ -77,13 +78,13 @@ def test_the_default_is_looked_for_once_for_each_hardware(monkeypatch: pytest.Mo
         asked.append(hardware)
         return Forced(CONFIG)
 
-    monkeypatch.setattr(defaults, "default_heuristic", default)
+    monkeypatch.setattr(default_heuristic, "default_heuristic", default)
     decider = Decider(Settings())
     assert decider.loaded() == {}
     assert decider.heuristic_for(H200) is decider.heuristic_for(H200)
     assert asked == [H200]
     assert decider.loaded() == {"nvidia-h200": "forced"}
-    with machine.pretending(H200):
+    with device_hardware.pretending(H200):
         assert decider.fingerprint(["cuda"])
 
 
@@ -96,7 +97,7 @@ def test_a_default_that_cannot_be_loaded_raises_the_same_each_time(
         tries.append(1)
         raise FileFaultError("model.pt: not a model")
 
-    monkeypatch.setattr(defaults, "default_heuristic", default)
+    monkeypatch.setattr(default_heuristic, "default_heuristic", default)
     decider = Decider(Settings())
     for _ in range(2):
         with pytest.raises(FileFaultError):

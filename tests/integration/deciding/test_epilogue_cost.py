@@ -18,16 +18,16 @@ from tests.integration.cases import CONFIG, MAX_AUTOTUNE
 from tests.integration.forced import Answering, Forced
 from torch_diode.hardware import known
 from torch_diode.integration import registration
-from torch_diode.integration.epilogue import (
+from torch_diode.integration.capture.fake_gpu import Dynamic, Input, lower
+from torch_diode.integration.deciding.epilogue_cost import (
     IN_L2,
     IN_MEMORY,
     LAUNCH_US,
     Epilogue,
     epilogue_of,
 )
-from torch_diode.integration.lowering import Dynamic, Input, lower
 from torch_diode.types.candidate import ATEN, Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.ranking import Ranking
 
@@ -237,7 +237,7 @@ def test_a_fault_while_looking_costs_nothing_but_the_epilogue(
     def broken(graph: Any) -> None:
         raise DiodeError("no such graph")
 
-    monkeypatch.setattr("torch_diode.integration.epilogue.epilogue_of", broken)
+    monkeypatch.setattr("torch_diode.integration.deciding.epilogue_cost.epilogue_of", broken)
     fn, inputs, _ = TAKEN["gelu"]
     with (
         pytest.warns(UserWarning, match="no such graph"),

@@ -6,7 +6,7 @@ import pytest
 
 from torch_diode.hardware import known
 from torch_diode.heuristics.model import ModelHeuristic
-from torch_diode.integration.plain import plain_ranking, runs_alone
+from torch_diode.integration.deciding.plain_choice import plain_ranking, runs_alone
 from torch_diode.model.registry import load_registered
 from torch_diode.types.problem import MMShape
 

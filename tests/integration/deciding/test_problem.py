@@ -11,8 +11,8 @@ import torch
 from tests.integration.cases import MAX_AUTOTUNE, B, K, M, N
 from tests.integration.forced import abstaining
 from torch_diode.integration import registration
-from torch_diode.integration.lowering import Dynamic, Input, lower
-from torch_diode.integration.problem import InexpressibleError, is_transposed
+from torch_diode.integration.capture.fake_gpu import Dynamic, Input, lower
+from torch_diode.integration.deciding.problem import InexpressibleError, is_transposed
 from torch_diode.types.problem import MMShape
 
 SEEN: list[MMShape] = []
@@ -21,16 +21,16 @@ SEEN: list[MMShape] = []
 @pytest.fixture(autouse=True)
 def watch(h200: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every problem Inductor poses, noted."""
-    from torch_diode.integration import decision
+    from torch_diode.integration.deciding import decider
 
-    real = decision.problem_of
+    real = decider.problem_of
 
     def noting(op: str, inputs: object) -> MMShape:
         SEEN.append(real(op, inputs))
         return SEEN[-1]
 
     SEEN.clear()
-    monkeypatch.setattr(decision, "problem_of", noting)
+    monkeypatch.setattr(decider, "problem_of", noting)
     with registration.using(abstaining()):
         yield
 

@@ -8,9 +8,9 @@ from tests.integration.forced import Answering
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic, Chain
-from torch_diode.integration import rankings
-from torch_diode.integration.rankings import Rankings
-from torch_diode.types.candidates import Candidates
+from torch_diode.integration.deciding import ranking_cache
+from torch_diode.integration.deciding.ranking_cache import RankingCache
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
 from torch_diode.types.ranking import Ranking
 
@@ -31,7 +31,7 @@ class Counting(Answering):
 
 
 def test_a_steady_heuristic_is_asked_once_for_each_question() -> None:
-    kept, heuristic = Rankings(), Counting(steady=True)
+    kept, heuristic = RankingCache(), Counting(steady=True)
     space = candidate_space(PROBLEM, H200)
     first = kept.of(heuristic, PROBLEM, space, H200)
     assert kept.of(heuristic, PROBLEM, space, H200) is first
@@ -40,7 +40,7 @@ def test_a_steady_heuristic_is_asked_once_for_each_question() -> None:
 
 
 def test_other_heuristics_are_asked_each_time() -> None:
-    kept, heuristic = Rankings(), Counting(steady=False)
+    kept, heuristic = RankingCache(), Counting(steady=False)
     space = candidate_space(PROBLEM, H200)
     for _ in range(3):
         kept.of(heuristic, PROBLEM, space, H200)
@@ -48,7 +48,7 @@ def test_other_heuristics_are_asked_each_time() -> None:
 
 
 def test_other_candidates_hardware_or_heuristic_make_another_question() -> None:
-    kept, one, two = Rankings(), Counting(steady=True), Counting(steady=True)
+    kept, one, two = RankingCache(), Counting(steady=True), Counting(steady=True)
     space = candidate_space(PROBLEM, H200)
     kept.of(one, PROBLEM, space, H200)
     kept.of(one, PROBLEM, space.take(np.arange(10)), H200)
@@ -63,8 +63,8 @@ def test_a_chain_is_as_steady_as_its_members() -> None:
 
 
 def test_the_number_kept_is_bounded() -> None:
-    kept, heuristic = Rankings(), Counting(steady=True)
+    kept, heuristic = RankingCache(), Counting(steady=True)
     space = candidate_space(PROBLEM, H200).take(np.arange(3))
-    for m in range(1, 2 * rankings._KEPT):
+    for m in range(1, 2 * ranking_cache._KEPT):
         kept.of(heuristic, MMShape("mm", m, 256, 512), space, H200)
-    assert len(kept._kept) <= rankings._KEPT
+    assert len(kept._kept) <= ranking_cache._KEPT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tests.samples import LARGE, LINEAR, SMALL
-from torch_diode.integration.record import Decision, Decisions, Record, ranked
+from torch_diode.integration.deciding.record import Decision, Decisions, Record, ranked
 
 
 def decision(microseconds: float = 150.0) -> Decision:

@@ -13,11 +13,13 @@ from torch._inductor.virtualized import V
 
 from tests.integration.cases import CONFIG, OPS
 from tests.integration.forced import Forced
-from torch_diode.integration import bases, registration, releases
-from torch_diode.integration.bases import Bases
-from torch_diode.integration.choices import DiodeInductorChoices
-from torch_diode.integration.lowering import Dynamic, Input, lower
-from torch_diode.integration.question import Question
+from torch_diode.integration import registration
+from torch_diode.integration.capture.fake_gpu import Dynamic, Input, lower
+from torch_diode.integration.deciding import template_kwargs
+from torch_diode.integration.deciding.request import ChoiceRequest
+from torch_diode.integration.deciding.template_kwargs import TemplateKwargsCache
+from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.choices import DiodeInductorChoices
 from torch_diode.types.candidate import TritonGEMMConfig
 
 pytestmark = pytest.mark.usefixtures("h200")
@@ -36,7 +38,7 @@ SIZES = (
 )
 
 
-class Compared(Bases):
+class Compared(TemplateKwargsCache):
     """Asks Inductor as well, and keeps both answers."""
 
     def __init__(self) -> None:
@@ -48,8 +50,8 @@ class Compared(Bases):
         before = self.asked_inductor
         found = super().of(*asked)
         self.reused += self.asked_inductor == before
-        with bases.autotuning():
-            self.answers.append((found, releases.base_of(*asked)))
+        with template_kwargs.autotuning():
+            self.answers.append((found, torch_compat.template_kwargs_of(*asked)))
         return found
 
     asked_inductor = 0
@@ -57,14 +59,14 @@ class Compared(Bases):
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> Compared:
-    found, real = Compared(), releases.base_of
+    found, real = Compared(), torch_compat.template_kwargs_of
 
     def counted(*asked: Any) -> Any:
         found.asked_inductor += 1
         return real(*asked)
 
-    monkeypatch.setattr(releases, "base_of", counted)
-    monkeypatch.setattr(bases, "shared", found)
+    monkeypatch.setattr(torch_compat, "base_of", counted)
+    monkeypatch.setattr(template_kwargs, "shared", found)
     return found
 
 
@@ -77,7 +79,7 @@ def inputs_of(op: str, m: Any, n: int, k: int, dtype: torch.dtype) -> list[Input
 
 
 def agree(found: Any, own: Any) -> None:
-    assert bases._telling(found) == bases._telling(own)
+    assert template_kwargs._telling(found) == template_kwargs._telling(own)
     assert set(found.kwargs) == set(own.kwargs)
     assert set(found.extra) == set(own.extra)
     assert list(found.kwargs) == list(own.kwargs)
@@ -140,11 +142,11 @@ def test_tma_is_derived_each_time(compared: Compared) -> None:
 
 def test_whether_k_is_even_is_what_inductor_says(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[bool, bool]] = []
-    real = Question._kwargs
+    real = ChoiceRequest._kwargs
 
-    def noting(self: Question, base: dict[str, Any], config: Any) -> dict[str, Any]:
-        with bases.autotuning():
-            own = releases.base_of(
+    def noting(self: ChoiceRequest, base: dict[str, Any], config: Any) -> dict[str, Any]:
+        with template_kwargs.autotuning():
+            own = torch_compat.template_kwargs_of(
                 self.handler,
                 self._triton_inputs,
                 self.offered(tma=False)["triton::mm"],
@@ -156,7 +158,7 @@ def test_whether_k_is_even_is_what_inductor_says(monkeypatch: pytest.MonkeyPatch
         seen.append((self._k_is_multiple_of(own.kwargs["BLOCK_K"]), own.kwargs["EVEN_K"]))
         return real(self, base, config)
 
-    monkeypatch.setattr(Question, "_kwargs", noting)
+    monkeypatch.setattr(ChoiceRequest, "_kwargs", noting)
     with registration.using(Forced(SMALL)):
         for m, n, k in SIZES:
             inputs = inputs_of("mm", m, n, k, torch.bfloat16)
@@ -179,10 +181,10 @@ def test_a_base_is_used_again_once_two_sizes_agree(compared: Compared) -> None:
 
 
 def test_where_two_sizes_differ_inductor_is_always_asked() -> None:
-    def base(allowed: bool) -> releases.Base:
-        return releases.Base({"BLOCK_M": 64}, {"ALLOW_TF32": allowed}, print, None)
+    def base(allowed: bool) -> torch_compat.TemplateKwargs:
+        return torch_compat.TemplateKwargs({"BLOCK_M": 64}, {"ALLOW_TF32": allowed}, print, None)
 
-    kept = Bases()
+    kept = TemplateKwargsCache()
     kept._keep("key", base(True), ((1, 2),))
     kept._keep("key", base(False), ((3, 4),))
     kept._keep("key", base(True), ((5, 6),))
@@ -216,10 +218,10 @@ def test_nothing_of_a_graph_is_kept_alive() -> None:
 
 
 def test_the_number_kept_is_bounded() -> None:
-    kept = Bases()
-    for number in range(3 * bases._KEPT):
-        kept._keep(number, releases.Base({}, {}, print, None), ())
-    assert len(kept._kept) <= bases._KEPT
+    kept = TemplateKwargsCache()
+    for number in range(3 * template_kwargs._KEPT):
+        kept._keep(number, torch_compat.TemplateKwargs({}, {}, print, None), ())
+    assert len(kept._kept) <= template_kwargs._KEPT
     kept.clear()
     assert not kept._kept
 

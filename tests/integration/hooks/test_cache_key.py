@@ -19,7 +19,7 @@ from tests.integration.cases import CONFIG
 from tests.integration.forced import Answering, Forced
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import registration
-from torch_diode.integration.guard import DiodeWarning
+from torch_diode.integration.hooks.fallback import DiodeWarning
 
 OTHER_PROCESS = """
 import json, sys
@@ -29,7 +29,7 @@ import torch
 from tests.integration import test_caches
 from torch_diode.hardware import known
 from torch_diode.integration import registration
-from torch_diode.integration.lowering import lower, pretend
+from torch_diode.integration.capture.fake_gpu import lower, pretend
 from tests.integration.cases import CONFIG, inputs
 from tests.integration.forced import Forced
 registration.enable(Forced(CONFIG))
@@ -91,7 +91,7 @@ def test_enabled_without_a_heuristic_shares_plain_torchs_entries(fresh: Path) ->
 
 
 def in_another_process() -> dict[str, Any]:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     done = subprocess.run(
         [sys.executable, "-c", OTHER_PROCESS],
         env={**os.environ, "PYTHONPATH": str(root)},

@@ -18,14 +18,15 @@ from torch._inductor.virtualized import V
 
 from tests.integration.cases import BLOCKS, CONFIG, MAX_AUTOTUNE, OPS, B, K, M, N, inputs
 from tests.integration.forced import Answering, Forced, abstaining
-from torch_diode.integration import registration, releases
-from torch_diode.integration.answer import FEW, keep_alone
-from torch_diode.integration.choices import DiodeInductorChoices
-from torch_diode.integration.guard import DiodeWarning
-from torch_diode.integration.lowering import Dynamic, Input, lower
-from torch_diode.integration.releases import marks_of
+from torch_diode.integration import registration
+from torch_diode.integration.capture.fake_gpu import Dynamic, Input, lower
+from torch_diode.integration.deciding.choice_builder import FEW, keep_alone
+from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.choices import DiodeInductorChoices
+from torch_diode.integration.hooks.fallback import DiodeWarning
+from torch_diode.integration.hooks.torch_compat import marks_of
 from torch_diode.types.candidate import ATEN, TritonGEMMConfig
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.ranking import Ranking
 
 pytestmark = pytest.mark.usefixtures("h200")
@@ -171,7 +172,7 @@ def test_a_fault_does_not_fail_a_compile_where_warnings_are_errors() -> None:
 def test_a_candidate_inductor_cannot_render_is_passed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from torch_diode.integration import releases
+    from torch_diode.integration.hooks import torch_compat
 
     seen: list[bool] = []
 
@@ -179,7 +180,7 @@ def test_a_candidate_inductor_cannot_render_is_passed_over(
         seen.append(True)
         return len(seen) > 1
 
-    monkeypatch.setattr(releases, "can_be_rendered", fails_once)
+    monkeypatch.setattr(torch_compat, "can_be_rendered", fails_once)
     with registration.using(Forced(CONFIG)):
         lower(torch.mm, inputs("mm"), generate=False)
     decision = registration.explain()[-1]
@@ -258,7 +259,7 @@ def batched(size: Any) -> Any:
 @pytest.fixture
 def no_splitting(monkeypatch: pytest.MonkeyPatch) -> None:
     """As before 2.12, where the batch is one dimension of the grid."""
-    monkeypatch.setattr(releases, "most_batches", lambda: 65535)
+    monkeypatch.setattr(torch_compat, "most_batches", lambda: 65535)
 
 
 @pytest.mark.usefixtures("no_splitting")
@@ -280,7 +281,7 @@ def test_a_dynamic_batch_is_guarded_to_fit_the_grid(hint: int, chosen: bool) -> 
 
 def test_the_grid_of_this_release_splits_a_batch_or_is_known_not_to() -> None:
     splits = not torch.__version__.startswith(("2.9.", "2.10.", "2.11."))
-    assert releases.most_batches() == (None if splits else 65535)
+    assert torch_compat.most_batches() == (None if splits else 65535)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +334,7 @@ def test_observe_mode_leaves_max_autotune_its_list(op: str) -> None:
         found.append(len(keep_alone(choices)))
         return choices[:1]  # one is not benchmarked
 
-    undo = releases.add_preprocessing(count)
+    undo = torch_compat.add_preprocessing(count)
     try:
         lower(getattr(torch, op), inputs(op), MAX_AUTOTUNE, generate=False)
         with registration.using(Forced(None), mode="observe"):

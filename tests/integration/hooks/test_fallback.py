@@ -6,7 +6,13 @@ import warnings
 
 import pytest
 
-from torch_diode.integration.guard import Abstained, DiodeWarning, Guard, NotAsked, cause_of
+from torch_diode.integration.hooks.fallback import (
+    Abstained,
+    DiodeWarning,
+    Fallback,
+    NotApplicable,
+    cause_of,
+)
 from torch_diode.types.errors import FileFaultError
 
 
@@ -19,15 +25,15 @@ def abstain(reason: str) -> None:
 
 
 def refuse() -> None:
-    raise NotAsked
+    raise NotApplicable
 
 
 def test_an_answer_is_passed_on() -> None:
-    assert Guard().run(lambda: [1]) == [1]
+    assert Fallback().run(lambda: [1]) == [1]
 
 
 def test_an_abstention_is_counted_and_silent() -> None:
-    guard = Guard()
+    guard = Fallback()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert guard.run(lambda: abstain("no row")) is None
@@ -36,7 +42,7 @@ def test_an_abstention_is_counted_and_silent() -> None:
 
 
 def test_a_fault_warns_once_per_cause_and_is_counted_each_time() -> None:
-    guard = Guard()
+    guard = Fallback()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for text in ("shape 12", "shape 34", "other"):
@@ -53,7 +59,7 @@ def test_a_fault_warns_once_per_cause_and_is_counted_each_time() -> None:
 
 
 def test_addresses_make_no_causes_and_there_are_only_so_many() -> None:
-    guard = Guard()
+    guard = Fallback()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for number in range(200):
@@ -79,7 +85,7 @@ def test_an_interrupt_passes_through() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Guard().run(interrupt)
+        Fallback().run(interrupt)
 
 
 def test_problems_that_differ_in_their_sizes_only_are_one_cause() -> None:
@@ -95,13 +101,13 @@ def test_a_fault_that_cannot_say_what_it_is_stays_inside() -> None:
     def mute() -> None:
         raise MuteError
 
-    guard = Guard()
+    guard = Fallback()
     with pytest.warns(DiodeWarning, match="MuteError in mute"):
         assert guard.run(mute) is None
 
 
 def test_a_warning_says_all_of_a_fault_of_ours() -> None:
-    guard = Guard()
+    guard = Fallback()
     path = "/" + "folder/" * 40 + "model.pt"
     with pytest.warns(DiodeWarning, match="no such file; check the path"):
         guard.run(lambda: refuse_file(path))

@@ -14,9 +14,9 @@ from torch._inductor.virtualized import V, threadlocal
 from tests.integration.cases import CONFIG
 from tests.integration.forced import Forced
 from torch_diode.integration import registration
-from torch_diode.integration.choices import DiodeInductorChoices
-from torch_diode.integration.guard import DiodeWarning
-from torch_diode.integration.handler import compose
+from torch_diode.integration.hooks.choices import DiodeInductorChoices
+from torch_diode.integration.hooks.fallback import DiodeWarning
+from torch_diode.integration.hooks.handler import compose
 
 
 class Stateful(InductorChoices):

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from torch_diode.integration.importing import Arrivals
+from torch_diode.integration.hooks.import_hook import ImportWatcher
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_the_callback_comes_after_the_import_and_once(module: str) -> None:
     seen: list[int] = []
-    arrivals = Arrivals()
+    arrivals = ImportWatcher()
     arrivals.when_imported(module, lambda found: seen.append(found.value))
     assert seen == []
     imported = importlib.import_module(module)
@@ -37,13 +37,13 @@ def test_the_callback_comes_after_the_import_and_once(module: str) -> None:
 def test_a_module_already_there_is_told_at_once(module: str) -> None:
     importlib.import_module(module)
     seen: list[ModuleType] = []
-    Arrivals().when_imported(module, seen.append)
+    ImportWatcher().when_imported(module, seen.append)
     assert [found.__name__ for found in seen] == [module]
 
 
 def test_who_is_forgotten_is_not_told(module: str) -> None:
     seen: list[ModuleType] = []
-    arrivals = Arrivals()
+    arrivals = ImportWatcher()
     arrivals.when_imported(module, seen.append)
     arrivals.forget(seen.append)
     assert arrivals not in sys.meta_path
@@ -52,7 +52,7 @@ def test_who_is_forgotten_is_not_told(module: str) -> None:
 
 
 def test_while_it_waits_a_module_can_be_looked_at(module: str) -> None:
-    arrivals = Arrivals()
+    arrivals = ImportWatcher()
     arrivals.when_imported(module, lambda found: None)
     spec = importlib.util.find_spec(module)
     assert spec is not None
@@ -61,7 +61,7 @@ def test_while_it_waits_a_module_can_be_looked_at(module: str) -> None:
 
 
 def test_a_missing_module_is_still_missing() -> None:
-    arrivals = Arrivals()
+    arrivals = ImportWatcher()
     arrivals.when_imported("no_such_module_anywhere", lambda found: None)
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("no_such_module_anywhere")

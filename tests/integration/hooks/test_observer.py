@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from torch_diode.integration import registration
-from torch_diode.integration.lowering import Input, lower
-from torch_diode.integration.observing import Observer
+from torch_diode.integration.capture.fake_gpu import Input, lower
+from torch_diode.integration.hooks.observer import Observer
 
 
 def test_an_observer_leaves_torchs_choice_as_it_was(h200):

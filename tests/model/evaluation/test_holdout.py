@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from torch_diode.model.feature_table import feature_table
-from torch_diode.model.training import TrainingOptions, split_table
-from torch_diode.model.unseen import problems_to_score, trained_part
+from torch_diode.model.evaluation.holdout import problems_to_score, trained_part
+from torch_diode.model.features.table import feature_table
+from torch_diode.model.training.trainer import TrainingOptions, split_table
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 
 from .test_checkpoint import METADATA

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from torch_diode.model.plots import training_curves
+from torch_diode.model.evaluation.plots import training_curves
 
 HISTORY = [
     {"epoch": 0, "regret@1": 1.2, "regret@3": 1.1, "regret@5": 1.05},

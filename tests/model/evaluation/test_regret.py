@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torch_diode.model.evaluation import (
+from torch_diode.model.evaluation.regret import (
     KS,
     noise_floor,
     problem_slices,
@@ -18,7 +18,7 @@ from torch_diode.model.evaluation import (
     subset_regrets,
     time_error,
 )
-from torch_diode.model.problem_arrays import ProblemArrays
+from torch_diode.model.features.problem_arrays import ProblemArrays
 from torch_diode.types.problem import MMShape
 
 GROUP = np.array([0, 0, 0, 1, 1])

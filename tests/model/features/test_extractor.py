@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from tests.strategies import problems as any_problem
 from torch_diode.candidates.space import candidate_space
 from torch_diode.hardware import known
-from torch_diode.model.features import (
+from torch_diode.model.features.extractor import (
     CONFIG_NAMES,
     FEATURE_NAMES,
     JOINT_NAMES,
@@ -20,10 +20,10 @@ from torch_diode.model.features import (
     problem_features,
     roofline_us,
 )
-from torch_diode.model.problem_arrays import OneProblem, ProblemArrays
-from torch_diode.model.vendor_features import VENDOR_NAMES, vendor_features
+from torch_diode.model.features.problem_arrays import OneProblem, ProblemArrays
+from torch_diode.model.features.vendor import VENDOR_NAMES, vendor_features
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")

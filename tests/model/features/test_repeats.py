@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from torch_diode.model.feature_table import feature_table
+from torch_diode.model.features.table import feature_table
 from torch_diode.types.dataset import Dataset
 
 

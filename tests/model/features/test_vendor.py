@@ -8,8 +8,8 @@ from hypothesis import given, settings
 
 from tests.strategies import problems as any_problem
 from torch_diode.hardware import known
-from torch_diode.model.problem_arrays import ProblemArrays
-from torch_diode.model.vendor_features import (
+from torch_diode.model.features.problem_arrays import ProblemArrays
+from torch_diode.model.features.vendor import (
     SPLIT_NAMES,
     VENDOR_NAMES,
     split_features,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torch_diode.model.expectation import chance_below, chance_slower, expected_regrets
+from torch_diode.model.serving.expected_regret import chance_below, chance_slower, expected_regrets
 
 
 @pytest.mark.parametrize("sigma", [0.02, 0.1])

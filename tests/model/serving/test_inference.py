@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from torch_diode.candidates.space import candidate_space
-from torch_diode.model.inference import NumpyNetwork
-from torch_diode.model.networks import build_network
-from torch_diode.model.scoring import predict_times
+from torch_diode.model.evaluation.scoring import predict_times
+from torch_diode.model.networks.timing_models import build_network
+from torch_diode.model.serving.inference import NumpyNetwork
 from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import MMShape
 

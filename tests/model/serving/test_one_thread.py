@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from torch_diode.model.one_thread import _openblas, one_thread
+from torch_diode.model.serving.one_thread import _openblas, one_thread
 
 found = _openblas()
 pytestmark = pytest.mark.skipif(found is None, reason="numpy is not linked with OpenBLAS")

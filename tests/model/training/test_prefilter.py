@@ -11,18 +11,18 @@ import torch
 from tests.model.test_inference import made
 from torch_diode.candidates.space import candidate_space
 from torch_diode.files.datasets import read_dataset
-from torch_diode.model.batches import ProblemBatches
 from torch_diode.model.checkpoint import load_model, load_network
-from torch_diode.model.feature_table import feature_table
-from torch_diode.model.glance import fit_glance
-from torch_diode.model.inference import NumpyNetwork
-from torch_diode.model.layers import _LOOKED_AT
+from torch_diode.model.evaluation.scoring import predict_times
+from torch_diode.model.features.table import feature_table
 from torch_diode.model.registry import ModelRegistry
-from torch_diode.model.scoring import predict_times
-from torch_diode.types.candidates import Candidates
+from torch_diode.model.serving.inference import NumpyNetwork
+from torch_diode.model.serving.layers import _LOOKED_AT
+from torch_diode.model.training.batches import ProblemBatches
+from torch_diode.model.training.prefilter import fit_prefilter
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
 
-APART = Path(__file__).parents[2] / "diode_datasets/matmul/nvidia-h200/validation"
+APART = Path(__file__).parents[3] / "diode_datasets/matmul/nvidia-h200/validation"
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_fitting_a_glance_changes_nothing_else_and_makes_it_agree(table):
         return torch.square(predicted - glance).mean().item()
 
     first = apart_by()
-    fit_glance(network, batches)
+    fit_prefilter(network, batches)
     assert apart_by() < first / 4
     changed = {n for n, v in network.state_dict().items() if not torch.equal(v, before[n])}
     assert changed == {"glance_out.weight", "glance_out.bias"}

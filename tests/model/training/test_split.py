@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_diode.model.split import held_out, split
+from torch_diode.model.training.split import held_out, split
 
 
 def test_parts_do_not_meet_and_have_their_share(table):

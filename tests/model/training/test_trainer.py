@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from torch_diode.model.batches import ProblemBatches
-from torch_diode.model.losses import listwise_loss, regression_loss
-from torch_diode.model.scoring import best_shift, judge, predict_times
-from torch_diode.model.training import TrainingOptions, split_table, train, write_history
+from torch_diode.model.evaluation.scoring import best_shift, evaluate_predictions, predict_times
+from torch_diode.model.training.batches import ProblemBatches
+from torch_diode.model.training.losses import listwise_loss, regression_loss
+from torch_diode.model.training.trainer import TrainingOptions, split_table, train, write_history
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
 from .conftest import rows_of
@@ -44,7 +44,7 @@ def test_parts_share_no_problem(parts):
 
 
 def test_a_few_epochs_beat_aten_alone_at_three(trained, parts):
-    found = judge(parts.test, predict_times(trained.network, parts.test)).evaluation
+    found = evaluate_predictions(parts.test, predict_times(trained.network, parts.test)).evaluation
     assert found.model["all"][1].geomean < found.aten["all"][0].geomean
 
 
@@ -106,9 +106,9 @@ def test_training_on_from_a_network_never_ends_worse_on_validation(trained, part
     rash = replace(SMALL, learning_rate=0.5, epochs=2, evaluate_every=1, aten_epochs=1)
     further = train(parts, rash, initial=weights_of(trained))
     scores = [
-        judge(parts.validation, predict_times(run.network, parts.validation)).evaluation.model[
-            "all"
-        ][0]
+        evaluate_predictions(
+            parts.validation, predict_times(run.network, parts.validation)
+        ).evaluation.model["all"][0]
         for run in (trained, further)
     ]
     assert scores[1].geomean <= scores[0].geomean + 1e-6

@@ -8,11 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from torch_diode.model.calibration import decisions
-from torch_diode.model.confidence import CONFIGS, VENDOR, errors_of, fit_doubt, row_doubts
-from torch_diode.model.inference import NumpyNetwork
-from torch_diode.model.networks import build_network
-from torch_diode.types.candidates import Candidates
+from torch_diode.model.networks.timing_models import build_network
+from torch_diode.model.serving.inference import NumpyNetwork
+from torch_diode.model.training.calibration import decisions
+from torch_diode.model.training.uncertainty import (
+    CONFIGS,
+    VENDOR,
+    errors_of,
+    fit_uncertainty,
+    row_uncertainties,
+)
+from torch_diode.types.candidate_arrays import Candidates
 
 
 @pytest.fixture
@@ -48,21 +54,21 @@ def test_what_a_problems_predictions_have_in_common_is_no_error(table, wrong):
 
 
 def test_the_doubt_is_the_size_of_the_errors(table, wrong, network):
-    fit_doubt(network, exact(table), wrong)
-    sigma = row_doubts(network, table)
+    fit_uncertainty(network, exact(table), wrong)
+    sigma = row_uncertainties(network, table)
     assert np.median(sigma[table.is_config]) == pytest.approx(0.03, rel=0.3)
     assert np.median(sigma[table.is_aten]) == pytest.approx(0.12, rel=0.3)
 
 
 def test_noise_is_not_taken_for_error(table, wrong, network):
     noise = np.full(len(table.group), 0.03, np.float32)
-    fit_doubt(network, replace(table, noise=noise), wrong)
-    assert np.median(row_doubts(network, table)[table.is_config]) < 0.02
+    fit_uncertainty(network, replace(table, noise=noise), wrong)
+    assert np.median(row_uncertainties(network, table)[table.is_config]) < 0.02
 
 
 def test_numpy_doubts_as_torch_does(dataset, table, wrong, network, hardware):
-    fit_doubt(network, exact(table), wrong)
-    expected = row_doubts(network, table)
+    fit_uncertainty(network, exact(table), wrong)
+    expected = row_uncertainties(network, table)
     weights = {name: value.numpy() for name, value in network.state_dict().items()}
     ours = NumpyNetwork("deep", weights)
     for number in range(0, len(table.problem), 31):

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from torch_diode.candidates.offers import k_splits
-from torch_diode.model.feature_table import feature_table
-from torch_diode.model.inference import NumpyNetwork
-from torch_diode.model.scoring import predict_log_ratio, predict_times
-from torch_diode.model.training import TrainingOptions, split_table, train
-from torch_diode.model.vendor_calls import aten_calls, split_calls
+from torch_diode.candidates.gpu.eligibility import k_splits
+from torch_diode.model.evaluation.scoring import predict_log_ratio, predict_times
+from torch_diode.model.features.table import feature_table
+from torch_diode.model.serving.inference import NumpyNetwork
+from torch_diode.model.training.trainer import TrainingOptions, split_table, train
+from torch_diode.model.training.vendor_calls import aten_calls, split_calls
 from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape
 

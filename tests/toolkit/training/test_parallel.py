@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from torch_diode.cli import side_by_side as module
-from torch_diode.cli.side_by_side import Job, Tell, side_by_side
+from torch_diode.toolkit.training import parallel as module
+from torch_diode.toolkit.training.parallel import Tell, TrainingJob, train_in_parallel
 from torch_diode.types.errors import InvalidValueError
 
 pytestmark = pytest.mark.skipif(not module.can_fork(), reason="needs fork, and no GPU in use")
@@ -23,7 +23,7 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
 
 
-def writing(path: Path, epochs: int = 2) -> Job[None]:
+def writing(path: Path, epochs: int = 2) -> TrainingJob[None]:
     """A job that leaves its process's number, epoch by epoch."""
 
     def train(tell: Tell) -> None:
@@ -32,20 +32,20 @@ def writing(path: Path, epochs: int = 2) -> Job[None]:
                 file.write(f"{os.getpid()}\n")
             tell({"epoch": epoch})
 
-    return Job(path.name, epochs, train)
+    return TrainingJob(path.name, epochs, train)
 
 
-def failing(job: Job[None], fail: Callable[[], object]) -> Job[None]:
+def failing(job: TrainingJob[None], fail: Callable[[], object]) -> TrainingJob[None]:
     def train(tell: Tell) -> None:
         job.train(tell)
         fail()
 
-    return Job(job.name, job.epochs, train)
+    return TrainingJob(job.name, job.epochs, train)
 
 
 def test_each_has_a_process_of_its_own(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in "abc"]
-    side_by_side([writing(path) for path in paths])
+    train_in_parallel([writing(path) for path in paths])
     numbers = [set(path.read_text().split()) for path in paths]
     assert all(len(found) == 1 for found in numbers)
     assert len(set.union(*numbers)) == 3
@@ -53,7 +53,7 @@ def test_each_has_a_process_of_its_own(tmp_path: Path) -> None:
 
 
 def test_one_job_needs_no_process(tmp_path: Path) -> None:
-    side_by_side([writing(tmp_path / "a")])
+    train_in_parallel([writing(tmp_path / "a")])
     assert not (tmp_path / "a").exists(), "whoever asked trains it"
 
 
@@ -70,7 +70,7 @@ def test_one_that_fails_or_is_killed_leaves_the_others_alone(
         failing(writing(tmp_path / "ended"), lambda: os._exit(9)),
         writing(tmp_path / "well", epochs=5),
     ]
-    side_by_side(jobs)
+    train_in_parallel(jobs)
     assert len((tmp_path / "well").read_text().split()) == 5
     said = capsys.readouterr().out
     assert "full: stopped (out of memory)" in said
@@ -87,7 +87,7 @@ def refuse() -> None:
 def test_what_is_wrong_with_the_question_ends_all_at_once(tmp_path: Path) -> None:
     waiting = failing(writing(tmp_path / "long"), lambda: time.sleep(600))
     with pytest.raises(InvalidValueError, match="other data"):
-        side_by_side([failing(writing(tmp_path / "refused"), refuse), waiting])
+        train_in_parallel([failing(writing(tmp_path / "refused"), refuse), waiting])
     gone(tmp_path / "long")
 
 
@@ -107,7 +107,7 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(module, "_hear", interrupted)
     long = failing(writing(path), lambda: time.sleep(600))
     with pytest.raises(KeyboardInterrupt):
-        side_by_side([long, failing(writing(tmp_path / "b"), lambda: time.sleep(600))])
+        train_in_parallel([long, failing(writing(tmp_path / "b"), lambda: time.sleep(600))])
     gone(path)
     gone(tmp_path / "b")
 
@@ -116,6 +116,6 @@ def test_where_it_cannot_be_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    side_by_side([writing(tmp_path / "a"), writing(tmp_path / "b")])
+    train_in_parallel([writing(tmp_path / "a"), writing(tmp_path / "b")])
     assert "2 networks, one after the other" in capsys.readouterr().out
     assert not (tmp_path / "a").exists()

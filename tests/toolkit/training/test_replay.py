@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torch_diode.cli.rehearsal import joined, rehearsal
 from torch_diode.hardware import known
 from torch_diode.model.checkpoint import load_network
-from torch_diode.model.scoring import predict_times
+from torch_diode.model.evaluation.scoring import predict_times
+from torch_diode.toolkit.training.replay import joined, replay
 
 H200 = known("nvidia-h200")
 
@@ -16,7 +16,7 @@ H200 = known("nvidia-h200")
 @pytest.fixture(scope="module")
 def memory(trained):
     metadata, network = load_network(trained)
-    return metadata, network, rehearsal(network, metadata, H200, 60, seed=0)
+    return metadata, network, replay(network, metadata, H200, 60, seed=0)
 
 
 def test_the_times_are_the_models_own(memory):
@@ -33,7 +33,7 @@ def test_every_problem_has_aten_and_every_pair_the_model_covers_is_there(memory)
 
 def test_a_seed_draws_the_same_again(memory):
     metadata, network, table = memory
-    again = rehearsal(network, metadata, H200, 60, seed=0)
+    again = replay(network, metadata, H200, 60, seed=0)
     assert np.array_equal(again.config, table.config)
 
 

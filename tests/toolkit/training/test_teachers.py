@@ -13,17 +13,17 @@ import torch
 
 from tests.cli.program import inside
 from torch_diode.candidates import candidate_space
-from torch_diode.cli import teaching
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
 from torch_diode.model.checkpoint import load_weights
-from torch_diode.model.feature_table import feature_table
-from torch_diode.model.features import TEMPLATES
-from torch_diode.model.inference import NumpyNetwork
-from torch_diode.model.lesson import LessonOptions
-from torch_diode.model.networks import TimingNetwork
-from torch_diode.model.scoring import predict_log_ratio
-from torch_diode.model.training import Parts, TrainingOptions, split_table, train
+from torch_diode.model.evaluation.scoring import predict_log_ratio
+from torch_diode.model.features.extractor import TEMPLATES
+from torch_diode.model.features.table import feature_table
+from torch_diode.model.networks.timing_models import TimingNetwork
+from torch_diode.model.serving.inference import NumpyNetwork
+from torch_diode.model.training.distillation import DistillationOptions
+from torch_diode.model.training.trainer import SplitTables, TrainingOptions, split_table, train
+from torch_diode.toolkit.training import teachers
 from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")
@@ -34,9 +34,9 @@ def test_new_problems_have_the_sizes_and_kinds_of_old_ones() -> None:
         MMShape("mm", 3 + i, 64 * (1 + i % 5), 128 * (1 + i % 7), transpose_b=bool(i % 2))
         for i in range(60)
     ]
-    new = teaching.recombined(old, seed=0)
+    new = teachers.recombined(old, seed=0)
     assert len(new) > 10
-    assert new == teaching.recombined(old, seed=0)
+    assert new == teachers.recombined(old, seed=0)
     assert not set(new) & set(old)
     for problem in new:
         kin = [p for p in old if p.layout == problem.layout]
@@ -49,11 +49,11 @@ def test_new_problems_have_the_sizes_and_kinds_of_old_ones() -> None:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Teachers and lessons that take seconds."""
-    small = {**teaching._TEACHER, "shape": {"hidden": 16}, "epochs": 3}
-    monkeypatch.setattr(teaching, "_TEACHER", small)
-    monkeypatch.setattr(teaching, "_BEST", 12)
-    monkeypatch.setattr(teaching, "_OTHERS", 8)
-    monkeypatch.setattr(teaching, "_DRAWN_SHARE", 0.5)
+    small = {**teachers._TEACHER, "shape": {"hidden": 16}, "epochs": 3}
+    monkeypatch.setattr(teachers, "_TEACHER", small)
+    monkeypatch.setattr(teachers, "_BEST", 12)
+    monkeypatch.setattr(teachers, "_OTHERS", 8)
+    monkeypatch.setattr(teachers, "_DRAWN_SHARE", 0.5)
 
 
 OPTIONS = TrainingOptions(shape={"hidden": 16}, epochs=3, aten_epochs=2, batch_problems=16)
@@ -69,8 +69,8 @@ def test_a_lesson_is_what_all_say_of_what_the_model_thinks_best(
     first, second = (network.out.weight.detach().numpy() for network in teachers)
     assert not np.array_equal(first, second), "each teacher has a seed of its own"
     network = train(parts, OPTIONS).network
-    problems = teaching._problems(parts.train, dataset)[:6]
-    table = teaching.lesson(problems, network, teachers, H200, OPTIONS)
+    problems = teachers._problems(parts.train, dataset)[:6]
+    table = teachers.distillation_set(problems, network, teachers, H200, OPTIONS)
     assert table.is_config.all()
     mean = sum(predict_log_ratio(n, table) for n in (*teachers, network)) / 3
     assert np.allclose(table.target, mean, atol=1e-5)
@@ -87,17 +87,17 @@ def test_a_lesson_is_what_all_say_of_what_the_model_thinks_best(
 def test_a_lesson_brings_the_model_nearer_to_its_teachers_and_leaves_the_heads(
     timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LessonOptions, "__init__", _short(LessonOptions.__init__))
+    monkeypatch.setattr(DistillationOptions, "__init__", _short(DistillationOptions.__init__))
     dataset = read_dataset(timings / "train.parquet")
     parts = split_table(feature_table(dataset, H200), OPTIONS)
     teachers = made(parts, OPTIONS, [tmp_path / "a", tmp_path / "b"])
     trained = train(parts, OPTIONS)
     heads = {n: v.clone() for n, v in trained.network.aten.named_parameters()}
-    table = teaching.lesson(
-        teaching._problems(parts.train, dataset), trained.network, teachers, H200, OPTIONS
+    table = teachers.distillation_set(
+        teachers._problems(parts.train, dataset), trained.network, teachers, H200, OPTIONS
     )
     before = predict_log_ratio(trained.network, table)
-    after = teaching.taught(trained, teachers, parts, dataset, H200)
+    after = teachers.distill(trained, teachers, parts, dataset, H200)
     now = predict_log_ratio(after.network, table)
     error = [np.abs(found - table.target).mean() for found in (before, now)]
     assert error[1] < 0.8 * error[0]
@@ -119,7 +119,7 @@ def test_teachers_that_were_stopped_go_on_and_end_the_same(
 
     states = [tmp_path / "c", tmp_path / "d"]
     with monkeypatch.context() as patched:
-        patched.setattr(teaching.TrainingProgress, "tell", stop)
+        patched.setattr(teachers.TrainingProgress, "tell", stop)
         with pytest.raises(KeyboardInterrupt):
             made(parts, options, states)
     assert [path.exists() for path in states] == [True, False]
@@ -133,7 +133,7 @@ def test_teachers_that_were_stopped_go_on_and_end_the_same(
 def test_the_command_trains_all_of_them_and_leaves_the_model_alone(
     timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LessonOptions, "__init__", _short(LessonOptions.__init__))
+    monkeypatch.setattr(DistillationOptions, "__init__", _short(DistillationOptions.__init__))
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     model = tmp_path / "m.pt"
     (tmp_path / "m.pt.teacher-7").write_text("left by a run that asked for more")
@@ -149,8 +149,8 @@ def test_the_command_trains_all_of_them_and_leaves_the_model_alone(
     assert not [*tmp_path.glob("*.state"), *tmp_path.glob("*.teacher-*")]
 
 
-def made(parts: Parts, options: TrainingOptions, states: list[Path]) -> list[TimingNetwork]:
-    return teaching.make_teachers(teaching.teacher_jobs(parts, options, states))
+def made(parts: SplitTables, options: TrainingOptions, states: list[Path]) -> list[TimingNetwork]:
+    return teachers.make_teachers(teachers.teacher_jobs(parts, options, states))
 
 
 def _short(init: Callable[..., None]) -> Callable[..., None]:

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 from torch_diode.hardware import known
-from torch_diode.model.fidelity import (
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import EmptySelectionError
+from torch_diode.types.problem import MMShape
+from torch_diode.types.timing import Timing
+from workflows.measuring.fidelity import (
     agreements,
     as_table,
     by_size,
     rank_correlation,
     size_class,
 )
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import EmptySelectionError
-from torch_diode.types.problem import MMShape
-from torch_diode.types.timing import Timing
 
 H200 = known("nvidia-h200")
 TINY, LARGE = MMShape("mm", 64, 64, 64), MMShape("mm", 8192, 4096, 4096)

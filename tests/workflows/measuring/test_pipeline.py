@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from torch_diode.collection import assembly
-from torch_diode.collection.assembly import Assembly
-from torch_diode.collection.crew import Crew, Mark, WorkerError
-from torch_diode.collection.worker import surviving
+from torch_diode.collection.workers.jobs import catch_job_errors
+from torch_diode.collection.workers.pool import ProgressMarker, WorkerError, WorkerPool
+from workflows.measuring import pipeline
+from workflows.measuring.pipeline import Pipeline
 
 FOREVER = 1e9
 
@@ -56,7 +56,7 @@ class Letters:
         self.saved.append(len(self.times))
 
 
-def compiler(_: Mark) -> Callable[[str], str]:
+def compiler(_: ProgressMarker) -> Callable[[str], str]:
     def answer(order: str) -> str:
         what, text = order.split()
         if "!" in text:
@@ -67,10 +67,10 @@ def compiler(_: Mark) -> Callable[[str], str]:
             time.sleep(FOREVER)
         return text
 
-    return surviving(answer)
+    return catch_job_errors(answer)
 
 
-def bench(_: Mark) -> Callable[[tuple[str, list[str]]], str]:
+def bench(_: ProgressMarker) -> Callable[[tuple[str, list[str]]], str]:
     def answer(order: tuple[str, list[str]]) -> str:
         word, letters = order
         if word == "broken":
@@ -81,13 +81,16 @@ def bench(_: Mark) -> Callable[[tuple[str, list[str]]], str]:
             time.sleep(FOREVER)
         return "".join(letters)
 
-    return surviving(answer)
+    return catch_job_errors(answer)
 
 
 def run(recipe: Letters, seconds: float = 120, members: int = 2) -> Counter[str]:
     faults: Counter[str] = Counter()
-    with Crew[Any, Any]([compiler] * members) as compilers, Crew[int, Any]([bench]) as benches:
-        work = Assembly(recipe, range(len(recipe.words)), faults)
+    with (
+        WorkerPool[Any, Any]([compiler] * members) as compilers,
+        WorkerPool[int, Any]([bench]) as benches,
+    ):
+        work = Pipeline(recipe, range(len(recipe.words)), faults)
         work.run(compilers, benches, time.monotonic() + seconds)
     return faults
 
@@ -135,7 +138,7 @@ def test_what_cannot_be_prepared_or_timed_costs_no_other_problem():
 
 
 def test_in_the_end_enough_kernels_will_do(monkeypatch):
-    monkeypatch.setattr(assembly, "LAST_SECONDS", FOREVER)
+    monkeypatch.setattr(pipeline, "LAST_SECONDS", FOREVER)
     recipe = Letters("ab~", enough=2)
     assert run(recipe) == {}
     assert recipe.times == {"ab~": "ab"}
@@ -156,21 +159,21 @@ def test_what_takes_too_long_is_left_and_the_rest_saved(monkeypatch):
         """Stands still until all is given out."""
         return float(next(clock)) if recipe.given == ["a", "endless"] else 0.0
 
-    monkeypatch.setattr(assembly, "time", SimpleNamespace(monotonic=monotonic))
-    with Crew[Any, Any]([compiler]) as compilers, Crew[int, Any]([bench]) as benches:
-        Assembly(recipe, [0, 1], Counter()).run(compilers, benches, 3.0)
+    monkeypatch.setattr(pipeline, "time", SimpleNamespace(monotonic=monotonic))
+    with WorkerPool[Any, Any]([compiler]) as compilers, WorkerPool[int, Any]([bench]) as benches:
+        Pipeline(recipe, [0, 1], Counter()).run(compilers, benches, 3.0)
     assert recipe.times == {"a": "a"}
     assert recipe.saved[-1] == 1
 
 
 def test_results_are_saved_when_a_crew_gives_up():
-    def dead(_: Mark) -> Any:
+    def dead(_: ProgressMarker) -> Any:
         os.kill(os.getpid(), signal.SIGKILL)
 
     recipe = Letters("a")
-    with Crew[Any, Any]([compiler]) as compilers, Crew[int, Any]([dead]) as benches:
+    with WorkerPool[Any, Any]([compiler]) as compilers, WorkerPool[int, Any]([dead]) as benches:
         benches.start()
         assert wait(benches.handles(), 60)  # it is gone before there is anything to time
         with pytest.raises(WorkerError, match="SIGKILL"):
-            Assembly(recipe, [0], Counter()).run(compilers, benches, time.monotonic() + 60)
+            Pipeline(recipe, [0], Counter()).run(compilers, benches, time.monotonic() + 60)
     assert recipe.saved == [0]

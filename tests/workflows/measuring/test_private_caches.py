@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_diode.collection.own_caches import own_caches
+from workflows.measuring.private_caches import private_caches
 
 NAMES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 
@@ -15,7 +15,7 @@ NAMES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 def test_caches_are_new_and_gone_afterwards(monkeypatch):
     monkeypatch.setenv(NAMES[0], "mine")
     monkeypatch.delenv(NAMES[1], raising=False)
-    with own_caches():
+    with private_caches():
         folders = [Path(os.environ[name]) for name in NAMES]
         code = f"import os; print(os.environ['{NAMES[1]}'])"
         child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -30,7 +30,7 @@ def test_caches_are_new_and_gone_afterwards(monkeypatch):
 
 def test_caches_in_a_folder_of_ones_own_stay(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with own_caches(Path("kernels")):
+    with private_caches(Path("kernels")):
         folder = Path(os.environ[NAMES[0]])
         folder.mkdir(parents=True)
     assert folder == tmp_path / "kernels" / "inductor"
@@ -39,6 +39,6 @@ def test_caches_in_a_folder_of_ones_own_stay(tmp_path, monkeypatch):
 
 def test_the_environment_is_as_before_after_a_fault(monkeypatch):
     monkeypatch.setenv(NAMES[0], "mine")
-    with pytest.raises(ValueError, match="on the way"), own_caches():
+    with pytest.raises(ValueError, match="on the way"), private_caches():
         raise ValueError("on the way")
     assert os.environ[NAMES[0]] == "mine"

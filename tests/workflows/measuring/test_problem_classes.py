@@ -3,11 +3,11 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from torch_diode.collection.strata import training_strata, validation_strata
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types.problem import MMShape
+from workflows.measuring.problem_classes import training_strata, validation_strata
 
-REAL = Path(__file__).parents[2] / "diode_datasets/shapes/real_models.json"
+REAL = Path(__file__).parents[3] / "diode_datasets/shapes/real_models.json"
 
 NOT_DRAWN = {
     "mm:65x384x16384:bfloat16:tn",

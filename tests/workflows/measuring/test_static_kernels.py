@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from torch_diode.candidates.space import candidate_space
-from torch_diode.collection.operands import Operands, operands
+from torch_diode.collection.kernels.operands import Operands, operands
 from torch_diode.hardware import known
-from torch_diode.integration import static_kernels as module
-from torch_diode.integration.static_kernels import StaticKernel, compile_static, static_kernels
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate, TritonGEMMConfig
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import MMShape
+from workflows.measuring import static_kernels as module
+from workflows.measuring.static_kernels import StaticKernel, compile_static, static_kernels
 
 H200 = known("nvidia-h200")
 ONLY_WITH_A_GPU = ("triton::mm_persistent_tma",) if torch.__version__ < "2.11" else ()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from torch_diode.collection.vendor_sweep import _Pool
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import MMShape
+from workflows.measuring.vendor_sweep import _Pool
 
 PROBLEMS = [
     MMShape("mm", 33, 17, 65, dtype="float32", transpose_a=True),

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import torch
 
-from torch_diode.collection.kernels import KernelInfeasibleError
-from torch_diode.collection.operands import Operands, operands
-from torch_diode.collection.tried import tried
+from torch_diode.collection.kernels.library import KernelInfeasibleError
+from torch_diode.collection.kernels.operands import Operands, operands
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import MMShape
+from workflows.measuring.verify_kernels import verify_kernels
 
 errors = pytest.importorskip("triton.runtime.errors")
 
@@ -29,7 +29,7 @@ def raising(fault: Exception) -> Callable[[], Any]:
 
 
 def test_right_kernels_may_be_timed(tensors):
-    (aten, other) = tried(tensors, [tensors.aten, lambda: tensors.aten()])
+    (aten, other) = verify_kernels(tensors, [tensors.aten, lambda: tensors.aten()])
     assert (aten.status, other.status) == ("ok", "ok")
     assert aten.launch is not None
     tensors.out.zero_()
@@ -44,7 +44,7 @@ def test_a_kernel_that_writes_something_else_is_wrong(tensors):
     def nothing() -> Any:
         return lambda: None
 
-    first, second, right = tried(tensors, [half, nothing, tensors.aten])
+    first, second, right = verify_kernels(tensors, [half, nothing, tensors.aten])
     assert (first.status, first.launch, first.reason) == ("wrong", None, "wrong: off by 0.5")
     assert (second.status, second.reason) == ("wrong", "wrong: off by nan")
     assert right.status == "ok"
@@ -56,7 +56,7 @@ def test_a_percent_is_too_far_off(tensors):
     def nearly() -> Any:
         return lambda: torch.mm(tensors.a * 1.01, tensors.b, out=tensors.out)
 
-    (found,) = tried(tensors, [nearly])
+    (found,) = verify_kernels(tensors, [nearly])
     assert found.status == "wrong"
     assert found.reason.startswith("wrong: off by 0.0")
 
@@ -74,7 +74,7 @@ def test_a_percent_is_too_far_off(tensors):
     ids=repr,
 )
 def test_what_cannot_run_says_why(tensors, fault, status):
-    found, right = tried(tensors, [raising(fault), tensors.aten])
+    found, right = verify_kernels(tensors, [raising(fault), tensors.aten])
     assert found.launch is None
     assert found.status == status
     assert found.reason == f"{type(fault).__name__}: {fault}".splitlines()[0][:120]
@@ -83,4 +83,4 @@ def test_what_cannot_run_says_why(tensors, fault, status):
 
 def test_a_fault_that_is_no_kernels_passes(tensors):
     with pytest.raises(TypeError):
-        tried(tensors, [raising(TypeError("a slip"))])
+        verify_kernels(tensors, [raising(TypeError("a slip"))])

@@ -4,12 +4,12 @@ import subprocess
 import sys
 import time
 
-from torch_diode.collection.started import seconds_alive
+from workflows.measuring.worker_state import seconds_alive
 
 
 def test_what_was_done_before_it_is_asked_counts():
     code = "import time; time.sleep(0.5)\n"
-    code += "from torch_diode.collection.started import seconds_alive; print(seconds_alive())"
+    code += "from workflows.measuring.worker_state import seconds_alive; print(seconds_alive())"
     before = time.monotonic()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     took = time.monotonic() - before

@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.types.candidates import NUMBER_FIELDS, Candidates
+from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 
 BLOCKS = (16, 32, 64, 128, 256)
 TMA_TEMPLATES = frozenset({"triton::mm_persistent_tma"})

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.candidates.exhaustive import TMA_TEMPLATES
+from torch_diode.candidates.gpu.exhaustive import TMA_TEMPLATES
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.problem import MMShape
 

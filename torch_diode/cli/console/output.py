@@ -40,7 +40,7 @@ def print_json(data: Any) -> None:
     sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """A line of plain text."""
     console().print(text, markup=False, soft_wrap=True)
 

@@ -14,7 +14,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from torch_diode.cli.output import console, say
+from torch_diode.cli.console.output import console, print_line
 from torch_diode.types.dataset import Dataset
 
 _SECONDS_A_LINE = 10.0
@@ -72,7 +72,7 @@ class CollectionProgress:
         self._said = time.monotonic()
         spent = self._said - self._start
         left = (self.total - self.done) * spent / max(self.done - self._before, 1)
-        say(
+        print_line(
             f"{self.done:,} of {self.total:,} problems, {self.timings:,} timings in "
             f"{spent:,.0f} s, {self.rate:,.0f}/s, {left:,.0f} s to go"
         )
@@ -130,4 +130,4 @@ class TrainingProgress:
 
     def _say(self, text: str) -> None:
         self._said = time.monotonic()
-        say(f"{text}  {self._said - self._start:,.0f} s")
+        print_line(f"{text}  {self._said - self._start:,.0f} s")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torch_diode.cli.output import print_table, say
-from torch_diode.model.evaluation import KS, Score
-from torch_diode.model.scoring import Evaluation, Judged
+from torch_diode.cli.console.output import print_line, print_table
+from torch_diode.model.evaluation.regret import KS, Score
+from torch_diode.model.evaluation.scoring import EvaluatedPredictions, Evaluation
 from torch_diode.types.dataset import Dataset
 
 _HEAD = ("", "problems", *(f"@{k}" for k in KS), "p95@1", "p99@1", "max@1")
@@ -21,7 +21,7 @@ def print_regret(found: Evaluation) -> None:
     if found.aten:
         rows.append(("ATen alone", *_numbers(found.aten["all"])))
     rows += [(name, *_numbers(slices["all"])) for name, slices in found.baselines.items()]
-    say("")
+    print_line("")
     print_table(_HEAD, rows, title="Regret@k, geometric mean over problems", right="l" + "r" * 9)
 
 
@@ -34,7 +34,7 @@ def print_slices(found: Evaluation) -> None:
         model = (*_four([s.geomean for s in scores[:3]]), f"{scores[0].p99:.3f}")
         rows.append((name, scores[0].problems, *model, *first))
     names = ("slice", "problems", "@1", "@3", "@5", "p99@1", *held)
-    say("")
+    print_line("")
     print_table(names, rows, title="Slices", right="l" + "r" * (len(names) - 1))
 
 
@@ -46,11 +46,11 @@ def print_errors(found: Evaluation) -> None:
         for part, e in found.errors.items()
     ]  # fmt: skip
     names = ("timings of", "timings", "MSE (log)", "RMSE (log)", "as a factor", "median")
-    say("")
+    print_line("")
     print_table(names, rows, title="Error of predicted times", right="lrrrrr")
 
 
-def print_worst(judged: Judged, dataset: Dataset, count: int) -> None:
+def print_worst(judged: EvaluatedPredictions, dataset: Dataset, count: int) -> None:
     """The decisions that cost most, and the times that are furthest off."""
     if not count:
         return
@@ -59,18 +59,20 @@ def print_worst(judged: Judged, dataset: Dataset, count: int) -> None:
         for d in worst_decisions(judged, dataset, count)
     ]
     head: tuple[str, ...] = ("problem", "chosen", "µs", "best", "µs", "regret")
-    say("")
+    print_line("")
     print_table(head, decisions, title=f"{len(decisions)} worst decisions", right="llrlrr")
     predictions = [
         (p["problem"], p["candidate"], p["predicted_us"], p["measured_us"], f"{p['factor']:.2f}x")
         for p in worst_predictions(judged, dataset, count)
     ]
     head = ("problem", "config", "predicted µs", "measured µs", "off by")
-    say("")
+    print_line("")
     print_table(head, predictions, title=f"{len(predictions)} worst predictions", right="llrrr")
 
 
-def worst_decisions(judged: Judged, dataset: Dataset, count: int) -> list[dict[str, Any]]:
+def worst_decisions(
+    judged: EvaluatedPredictions, dataset: Dataset, count: int
+) -> list[dict[str, Any]]:
     """What was chosen and what would have been best, worst first; only what has any regret."""
     found = []
     for chosen, best in judged.worst_decisions(count):
@@ -92,7 +94,9 @@ def worst_decisions(judged: Judged, dataset: Dataset, count: int) -> list[dict[s
     return found
 
 
-def worst_predictions(judged: Judged, dataset: Dataset, count: int) -> list[dict[str, Any]]:
+def worst_predictions(
+    judged: EvaluatedPredictions, dataset: Dataset, count: int
+) -> list[dict[str, Any]]:
     """The rows whose predicted time is furthest off, worst first."""
     found = []
     for row in judged.worst_predictions(count):
@@ -113,7 +117,7 @@ def worst_predictions(judged: Judged, dataset: Dataset, count: int) -> list[dict
 def say_notes(notes: Sequence[str]) -> None:
     """What has to be known to read the numbers."""
     for note in notes:
-        say(f"Note: {note}.")
+        print_line(f"Note: {note}.")
 
 
 def _numbers(scores: Sequence[Score]) -> list[Any]:

@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.cli import drawing
-from torch_diode.cli.drawing import Drawing
-from torch_diode.collection.shape_sources import LogNormal
-from torch_diode.types import checks
+from torch_diode.cli.options import shapes
+from torch_diode.cli.options.shapes import Drawing
+from torch_diode.collection.shape_sampling import LogNormal
+from torch_diode.types import validation
 
 SEARCH_SPACES = ("EXHAUSTIVE", "DEFAULT")
 METHODS = ("sweep", "feedback")
@@ -90,20 +90,20 @@ class Shapes:
     tf32: Tf32 = False
 
     def __post_init__(self) -> None:
-        checks.whole_number("collect", "num-shapes", self.num_shapes, low=1)
+        validation.whole_number("collect", "num-shapes", self.num_shapes, low=1)
         for size in "mnk":
             for what, least in (("mean", -_MOST_LOG), ("std", 0.0)):
                 value = getattr(self, f"log_normal_{size}_{what}")
                 if not least <= value <= _MOST_LOG:
                     name, expected = f"log-normal-{size}-{what}", f"{least:g} to {_MOST_LOG:g}"
-                    checks.refuse("collect", name, value, expected)
+                    validation.refuse("collect", name, value, expected)
 
     def drawing(self, device: str | None) -> Drawing:
         """What they come to on a device."""
         return Drawing(
             self.num_shapes,
-            tuple(self.operations or drawing.OPERATIONS),
-            tuple(self.dtypes or drawing.default_dtypes(device)),
+            tuple(self.operations or shapes.OPERATIONS),
+            tuple(self.dtypes or shapes.default_dtypes(device)),
             tuple(self.layouts or ("nn",)),
             self.log_normal,
             (self.log_normal_m_mean, self.log_normal_m_std),
@@ -133,10 +133,10 @@ class How:
     overwrite: Overwrite = False
 
     def __post_init__(self) -> None:
-        checks.one_of("collect", "search-space", self.search_space, SEARCH_SPACES)
-        checks.one_of("collect", "search-mode", self.search_mode, SEARCH_MODES)
-        checks.one_of("collect", "method", self.method, METHODS)
-        checks.whole_number("collect", "processes", self.processes, low=0)
-        checks.whole_number("collect", "workers", self.workers, low=0)
+        validation.one_of("collect", "search-space", self.search_space, SEARCH_SPACES)
+        validation.one_of("collect", "search-mode", self.search_mode, SEARCH_MODES)
+        validation.one_of("collect", "method", self.method, METHODS)
+        validation.whole_number("collect", "processes", self.processes, low=0)
+        validation.whole_number("collect", "workers", self.workers, low=0)
         if self.chunk_size is not None:
-            checks.whole_number("collect", "chunk-size", self.chunk_size, low=1)
+            validation.whole_number("collect", "chunk-size", self.chunk_size, low=1)

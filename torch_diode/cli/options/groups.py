@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, get_type_hints
 
 
-def spread(command: Callable[..., None]) -> Callable[..., None]:
+def expand_options(command: Callable[..., None]) -> Callable[..., None]:
     """A command in which each parameter that is a dataclass is an option for each of its fields.
 
     typer reads a command's signature: it is shown one in which the fields stand for themselves.

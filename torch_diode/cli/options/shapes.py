@@ -8,10 +8,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from torch_diode.candidates.offers import TRITON_DTYPES
-from torch_diode.collection.shape_sources import LogNormal, LogUniform, ShapeSource
-from torch_diode.collection.stratum import Sizes, sizes_of
-from torch_diode.types import checks
+from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
+from torch_diode.collection.problem_class import Sizes, sizes_of
+from torch_diode.collection.shape_sampling import LogNormal, LogUniform, ShapeSource
+from torch_diode.types import validation
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import OPS, MMShape
@@ -45,9 +45,9 @@ class Drawing:
 
     def __post_init__(self) -> None:
         for op in self.operations:
-            checks.one_of("collect", "operations", op, OPS)
+            validation.one_of("collect", "operations", op, OPS)
         for dtype in self.dtypes:
-            checks.one_of("collect", "dtypes", dtype, TRITON_DTYPES)
+            validation.one_of("collect", "dtypes", dtype, TRITON_DTYPES)
         self.source(0)
 
     def source(self, memory_bytes: int) -> ShapeSource:

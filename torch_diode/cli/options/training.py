@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from torch_diode.types import checks
+from torch_diode.types import validation
 
 MODEL_TYPES = ("base", "deep")
 _MOST_HELD = 0.9
@@ -76,15 +76,15 @@ class Learning:
 
     def __post_init__(self) -> None:
         if self.model_type is not None:
-            checks.one_of("train", "model-type", self.model_type, MODEL_TYPES)
+            validation.one_of("train", "model-type", self.model_type, MODEL_TYPES)
         if self.learning_rate is not None and not 0 < self.learning_rate < 1:
-            checks.refuse("train", "learning-rate", self.learning_rate, "a number from 0 to 1")
+            validation.refuse("train", "learning-rate", self.learning_rate, "a number from 0 to 1")
         if self.weight_decay is not None and not self.weight_decay < 1:
-            checks.refuse("train", "weight-decay", self.weight_decay, "a number from 0 to 1")
+            validation.refuse("train", "weight-decay", self.weight_decay, "a number from 0 to 1")
         if (self.test_share or 0) + (self.validation_share or 0) > _MOST_HELD:
             shares = f"{self.test_share} and {self.validation_share}"
             expected = f"at most {_MOST_HELD} together, since the rest is to train on"
-            checks.refuse("train", "test-share and validation-share", shares, expected)
+            validation.refuse("train", "test-share and validation-share", shares, expected)
 
     @property
     def shape(self) -> dict[str, int]:

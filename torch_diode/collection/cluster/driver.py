@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from torch_diode.collection.bench import Setting
-from torch_diode.collection.cluster_worker import ClusterWorker
+from torch_diode.collection.cluster.node import NodeFinished, NodeReady, NodeSettings
+from torch_diode.collection.cluster.ray_actor import ClusterWorker
 from torch_diode.collection.groups import Group
-from torch_diode.collection.node import Finished, Hello, Opening
+from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.types.errors import DiodeError, MissingPartError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -42,7 +42,7 @@ class _Node:
     name: str
     actor: Any
     call: Any
-    hello: Hello | None = None
+    hello: NodeReady | None = None
     opened: bool = False
     groups: list[Group] = field(default_factory=list)
     left: dict[MMShape, Group] = field(default_factory=dict)
@@ -55,10 +55,10 @@ class _Node:
                 yield Group(group.name, tasks, group.specs)
 
 
-class Cluster:
+class RayCluster:
     """A connection to a Ray cluster, and the machines of it that have the chip in question."""
 
-    def __init__(self, address: str, opening: Opening, say: Callable[[str], None]) -> None:
+    def __init__(self, address: str, opening: NodeSettings, say: Callable[[str], None]) -> None:
         self._ray = _ray()
         self._opening = opening
         self._say = say
@@ -68,7 +68,7 @@ class Cluster:
         self._alive = time.monotonic()
         self._reason = "none has it"
         try:
-            _knock(address)
+            _check_reachable(address)
             self._ray.init(address, log_to_driver=False, logging_level="ERROR")
         except (OSError, ValueError, RuntimeError) as fault:
             reason = " ".join(str(fault).split())
@@ -92,7 +92,7 @@ class Cluster:
         return len(self._nodes)
 
     def time(
-        self, groups: Sequence[Group], setting: Setting, keep: Callable[[Finished], None]
+        self, groups: Sequence[Group], setting: TimingSettings, keep: Callable[[NodeFinished], None]
     ) -> None:
         """Have every problem of these groups timed; each is kept as it comes in."""
         todo = deque(groups)
@@ -139,7 +139,7 @@ class Cluster:
         call = worker.exchange.remote([self._opening], _SECONDS_A_CALL)
         self._nodes[name] = _Node(name, worker, call)
 
-    def _first_hello(self) -> Hello:
+    def _first_hello(self) -> NodeReady:
         """What most machines have: the others have to have the same, or are left out."""
         nothing: deque[Group] = deque()
         end = time.monotonic() + _SECONDS_TO_START
@@ -167,7 +167,7 @@ class Cluster:
         ready, _ = self._ray.wait(list(calls), timeout=seconds)
         return [calls[call] for call in ready]
 
-    def _read(self, node: _Node, todo: deque[Group]) -> Iterator[Finished]:
+    def _read(self, node: _Node, todo: deque[Group]) -> Iterator[NodeFinished]:
         """What a machine has done; if it is lost, its groups go back to the others."""
         try:
             messages = self._ray.get(node.call)
@@ -178,9 +178,9 @@ class Cluster:
             if isinstance(message, DiodeError):
                 self._lose(node, todo, message)
                 return
-            if isinstance(message, Hello):
+            if isinstance(message, NodeReady):
                 node.hello = message
-            elif isinstance(message, Finished):
+            elif isinstance(message, NodeFinished):
                 node.left.pop(message.problem, None)
                 yield message
 
@@ -197,7 +197,7 @@ class Cluster:
         if node.hello is not None:
             self._say(f"lost a machine ({self._reason}); its {count:,} problems go to others")
 
-    def _give(self, node: _Node, todo: deque[Group], setting: Setting) -> None:
+    def _give(self, node: _Node, todo: deque[Group], setting: TimingSettings) -> None:
         """The next groups for a machine, and the next call to it."""
         if node.name not in self._nodes or node.hello is None:
             if node.name in self._nodes:
@@ -228,12 +228,12 @@ class Cluster:
         node.call = node.actor.exchange.remote(messages, _SECONDS_A_CALL)
 
 
-def _kind(hello: Hello) -> tuple[str, ...]:
+def _kind(hello: NodeReady) -> tuple[str, ...]:
     """What timings of one output have in common."""
-    return (hello.hardware.name, *(f"{name} {text}" for name, text in hello.releases.items()))
+    return (hello.hardware.name, *(f"{name} {text}" for name, text in hello.versions.items()))
 
 
-def _knock(address: str) -> None:
+def _check_reachable(address: str) -> None:
     """Raise where nobody is at home: Ray itself tries for minutes, and with many words."""
     host, _, port = address.rpartition("//")[2].rpartition(":")
     if host and port.isdigit():

@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 
-from torch_diode.collection.bench import Setting
 from torch_diode.collection.devices import find_devices
-from torch_diode.collection.installed import releases
-from torch_diode.collection.workshop import Workshop
+from torch_diode.collection.workers.scheduler import Scheduler
+from torch_diode.collection.workers.timing_worker import TimingSettings
+from torch_diode.hardware.installed import versions
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware
@@ -25,7 +25,7 @@ from torch_diode.types.problem import MMShape
 
 
 @dataclass(frozen=True)
-class Opening:
+class NodeSettings:
     """The first message to a node: which of its devices to use, and how many processes."""
 
     device: str | None
@@ -34,16 +34,16 @@ class Opening:
 
 
 @dataclass(frozen=True)
-class Hello:
+class NodeReady:
     """A node's answer: what it has. It is then told the `Setting`, and given groups."""
 
     hardware: Hardware
     devices: int
-    releases: Mapping[str, str]
+    versions: Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Finished:
+class NodeFinished:
     """A problem that is done; without timings where it could not be."""
 
     problem: MMShape
@@ -52,18 +52,18 @@ class Finished:
 
 def serve(connection: Connection) -> None:
     """Time the groups that come in until nobody is there to tell."""
-    opening: Opening = connection.recv()
+    opening: NodeSettings = connection.recv()
     found = find_devices(opening.device, opening.workers)
-    connection.send(Hello(found.hardware, len(found.names), releases()))
-    setting: Setting = connection.recv()
+    connection.send(NodeReady(found.hardware, len(found.names), versions()))
+    setting: TimingSettings = connection.recv()
     processes = opening.processes or compiling_processes()
-    with Workshop(setting, found.names, processes) as shop:
+    with Scheduler(setting, found.names, processes) as shop:
         while True:
             wait([connection, *shop.handles()], None)
             while connection.poll():
                 shop.give(connection.recv())
             for timed in shop.advance():
-                connection.send(Finished(timed.problem, timed.dataset))
+                connection.send(NodeFinished(timed.problem, timed.dataset))
 
 
 def compiling_processes() -> int:

@@ -22,7 +22,7 @@ class ClusterWorker:
     def __init__(self) -> None:
         self._connection, theirs = multiprocessing.Pipe()
         # Not `-m`: what it sends would be of the module `__main__`, which nobody else has.
-        program = "from torch_diode.collection.node import main; main()"
+        program = "from torch_diode.collection.cluster.node import main; main()"
         subprocess.Popen(  # noqa: S603 our own module
             [sys.executable, "-c", program, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],

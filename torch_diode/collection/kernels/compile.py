@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from torch_diode.collection.kernel_source import TemplateSource
-from torch_diode.collection.kernels import KernelSpec, jit_function
+from torch_diode.collection.kernels.library import KernelSpec, jit_function
+from torch_diode.collection.kernels.source import TemplateSource
 from torch_diode.types.errors import MissingPartError
 
 _USAGE = re.compile(r"REG:(\d+) STACK:(\d+)")

@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
-from torch_diode.candidates.offers import TMA_BYTES, TRITON_DTYPES, tma_aligned
-from torch_diode.collection.kernel_source import (
+from torch_diode.candidates.gpu.eligibility import TMA_BYTES, TRITON_DTYPES, tma_aligned
+from torch_diode.collection.kernels.source import (
     CONFIG_PARAMETERS,
     HINT_PARAMETERS,
     UNIT_PARAMETERS,

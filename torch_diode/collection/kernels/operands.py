@@ -36,7 +36,7 @@ class Operands:
 
 
 @contextlib.contextmanager
-def tf32(on: bool) -> Iterator[None]:
+def tf32_precision(on: bool) -> Iterator[None]:
     """Matmuls of float32 in TF32, or not; as it was, afterwards."""
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = on

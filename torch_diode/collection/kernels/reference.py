@@ -7,8 +7,8 @@ import math
 
 import torch
 
-from torch_diode.collection.operands import Operands
-from torch_diode.collection.timer import Launch
+from torch_diode.collection.kernels.operands import Operands
+from torch_diode.collection.timers.cuda import Launch
 
 TOLERANCE = {"bfloat16": 2e-2, "float16": 3e-3, "float32": 2e-5, "tf32": 3e-3}
 """Largest ‖out − ATen's‖ / ‖ATen's‖ of a right kernel; one given the wrong arguments is off by

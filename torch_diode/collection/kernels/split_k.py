@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import torch
 
-from torch_diode.collection.operands import Operands
-from torch_diode.collection.timer import Launch
+from torch_diode.collection.kernels.operands import Operands
+from torch_diode.collection.timers.cuda import Launch
 
 
 def split_launch(tensors: Operands, parts: int) -> Launch:

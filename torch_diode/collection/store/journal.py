@@ -19,8 +19,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from torch_diode.files.datasets import shards
-from torch_diode.files.faults import naming
-from torch_diode.files.parquet_form import read_parquet, write_parquet
+from torch_diode.files.file_errors import naming_file
+from torch_diode.files.parquet import read_parquet, write_parquet
 from torch_diode.types.dataset import Dataset, Provenance
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 from torch_diode.types.problem import MMShape
@@ -38,7 +38,7 @@ class TimingStore:
         self.provenance = provenance or {}
         self._parts: list[Dataset] = []
         self._rows = 0
-        with naming(directory):
+        with naming_file(directory):
             directory.mkdir(parents=True, exist_ok=True)
             self._recover()
             self._open_journal()
@@ -68,7 +68,7 @@ class TimingStore:
         with pa.ipc.new_stream(sink, finished.table.schema) as writer:
             writer.write_table(finished.table)
         data = sink.getvalue().to_pybytes()
-        with naming(self._journal):
+        with naming_file(self._journal):
             self._write_record(_HEAD.pack(_MARK, len(data), zlib.crc32(data)) + data)
         self._parts.append(finished)
         self._rows += len(finished)
@@ -92,7 +92,7 @@ class TimingStore:
         if self._parts:
             self._write_shard(self._parts)
             self._parts, self._rows = [], 0
-            with naming(self._journal):
+            with naming_file(self._journal):
                 self._stream.truncate(0)
 
     def close(self) -> None:

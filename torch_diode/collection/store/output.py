@@ -19,10 +19,10 @@ from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import Any
 
-from torch_diode.collection.store import TimingStore
+from torch_diode.collection.store.journal import TimingStore
 from torch_diode.files.atomic import write_text
 from torch_diode.files.datasets import FORMS, form_of, read_dataset, write_dataset
-from torch_diode.files.faults import naming
+from torch_diode.files.file_errors import naming_file
 from torch_diode.types.dataset import Dataset, Provenance
 from torch_diode.types.errors import FileFaultError
 
@@ -64,14 +64,14 @@ class WatchedStore(TimingStore):
             self.tell(finished)
 
 
-class Parts:
+class PartialOutput:
     """The directory beside an output, held by one collector at a time."""
 
     def __init__(self, output: Path, settings: Mapping[str, Any]) -> None:
         self.output = output
         self.directory = output.with_name(f"{output.name}.parts")
         self._settings = json.loads(json.dumps(dict(settings)))
-        with naming(self.directory):
+        with naming_file(self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
             self._lock = (self.directory / ".lock").open("ab")
         _held.add(self._lock)
@@ -113,7 +113,7 @@ class Parts:
         dataset = read_dataset(self.directory, ("parquet",), duplicates="first")
         write_dataset(dataset, self.output, form)
         self.close()
-        with naming(self.directory):
+        with naming_file(self.directory):
             shutil.rmtree(self.directory)
         return dataset
 
@@ -124,7 +124,7 @@ class Parts:
 
 def output_file(output: Path, form: str | None) -> tuple[Path, str]:
     """The file an `--output` stands for and its form: itself, or one in the directory named."""
-    with naming(output):
+    with naming_file(output):
         is_directory = output.is_dir() or not output.suffix
     if is_directory:
         form = form or FORMS[0]
@@ -139,7 +139,7 @@ def output_file(output: Path, form: str | None) -> tuple[Path, str]:
 
 def check_writable(output: Path, overwrite: bool, option: str = "--output") -> None:
     """Refuse an output that is there, or that could not be written, before anything is timed."""
-    with naming(output):
+    with naming_file(output):
         there = output.exists()
         if there and not overwrite:
             raise FileFaultError(
@@ -172,7 +172,7 @@ def check_finished(output: Path, settings: Mapping[str, Any]) -> None:
 
 
 def _read_settings(path: Path) -> dict[str, Any] | None:
-    with naming(path):
+    with naming_file(path):
         text = path.read_text() if path.exists() else None
     if text is None:
         return None

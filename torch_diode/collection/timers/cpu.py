@@ -12,14 +12,14 @@ from collections.abc import Sequence
 
 import torch
 
-from torch_diode.collection.kernel_source import SourceKey, TemplateSource
-from torch_diode.collection.kernels import KernelInfeasibleError, KernelLibrary
-from torch_diode.collection.timer import Launch, Timer
+from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelLibrary
+from torch_diode.collection.kernels.source import SourceKey, TemplateSource
+from torch_diode.collection.timers.cuda import CudaTimer, Launch
 
 _CACHE_BYTES = 16 << 20
 
 
-class CpuTimer(Timer):
+class CpuTimer(CudaTimer):
     """The rounds of the GPU's timer, each sample between two looks at the clock.
 
     A call on the CPU is back when the work is done: no queue can run dry, no sample is thrown

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from torch_diode.collection.head_start import HeadStart
+from torch_diode.collection.timers.queue_delay import QueueDelay
 from torch_diode.types.errors import DiodeError
 
 Launch = Callable[[], Any]
@@ -44,7 +44,7 @@ _REFINING = (15, 25, 40, 80, 80, 80, 80)
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """What one kernel took: the median of its samples, how they spread, and how many there were."""
 
     time_us: float
@@ -53,7 +53,7 @@ class Measured:
 
 
 @dataclass
-class Timer:
+class CudaTimer:
     """Times kernels of one device, many at a time.
 
     `stalled` counts samples thrown away because the CPU fell behind.
@@ -64,7 +64,7 @@ class Timer:
     """0 where it is not known."""
     seed: int = 0
     stalled: int = 0
-    head_start: HeadStart = field(default_factory=HeadStart)
+    head_start: QueueDelay = field(default_factory=QueueDelay)
 
     def __post_init__(self) -> None:
         self._flush = self._room()
@@ -81,7 +81,7 @@ class Timer:
 
     def measure(
         self, launches: Sequence[Launch], rounds: Rounds = ((1.5, 3), (1.15, 6))
-    ) -> list[Measured]:
+    ) -> list[Measurement]:
         """Every kernel once, then those within so much of the fastest so many times more.
 
         The closer to the fastest, the more repetitions: that is where the order matters. They are
@@ -102,10 +102,10 @@ class Timer:
     def refine(
         self,
         launches: Sequence[Launch],
-        first: Sequence[Measured],
+        first: Sequence[Measurement],
         always: Sequence[int] = (),
         band: float = 0.005,
-    ) -> list[Measured]:
+    ) -> list[Measurement]:
         """The fastest timed again, until the best one's time is known to within `band`.
 
         The minimum of many noisy times is too low, so what `first` says only decides who is timed
@@ -120,7 +120,7 @@ class Timer:
         members = sorted({*near, *always})
         for repeats in _REFINING:
             self._rounds(launches, members, repeats, samples)
-            settled = {i: settle(samples[i]) for i in members}
+            settled = {i: settle_clock(samples[i]) for i in members}
             best = min(settled.values(), key=lambda m: m.time_us)
             noise = half_width(best)
             if noise <= band:
@@ -128,7 +128,9 @@ class Timer:
             behind = 1 + max(_TIED, 2 * noise)
             times = {i: m.time_us for i, m in settled.items()}
             members = sorted({*_within(behind, times)[:_MOST_TIED], *always})
-        return [settle(taken) if taken else m for taken, m in zip(samples, first, strict=True)]
+        return [
+            settle_clock(taken) if taken else m for taken, m in zip(samples, first, strict=True)
+        ]
 
     def repeat(self, launches: Sequence[Launch], repeats: int) -> list[list[float]]:
         """All samples of every kernel, interleaved."""
@@ -192,7 +194,7 @@ class Timer:
         return times, clean, max(left_s - times[-1] / 1e6, 0.0)
 
 
-def settle(samples: Sequence[float]) -> Measured:
+def settle_clock(samples: Sequence[float]) -> Measurement:
     """Mean of the middle half, and its spread as `summarise` gives it.
 
     The clock ticks every 32 ns, so a median of five microseconds is only good to half a percent
@@ -202,10 +204,10 @@ def settle(samples: Sequence[float]) -> Measured:
     quarter = len(taken) // 4
     middle = statistics.fmean(taken[quarter : len(taken) - quarter])
     low, _, high = statistics.quantiles(taken, n=4, method="inclusive")
-    return Measured(round(middle, 4), round((high - low) / 2 / middle, 5), len(taken))
+    return Measurement(round(middle, 4), round((high - low) / 2 / middle, 5), len(taken))
 
 
-def half_width(measured: Measured) -> float:
+def half_width(measured: Measurement) -> float:
     """Half the 95% interval of a settled time, relative: of normal samples, half the
     interquartile range is 0.674 standard deviations, and the mean of the middle half has 1.09
     times a mean's error."""
@@ -218,7 +220,7 @@ def _within(factor: float, times: Mapping[int, float]) -> list[int]:
     return sorted((i for i in times if times[i] <= limit), key=times.__getitem__)
 
 
-def summarise(samples: Sequence[float]) -> Measured:
+def summarise(samples: Sequence[float]) -> Measurement:
     """Median, and half the interquartile range over it; the first, single look at a kernel counts
     only where there is no other, since it may have paid for loading the kernel."""
     taken = samples[1:] if len(samples) > 2 else samples
@@ -227,4 +229,4 @@ def summarise(samples: Sequence[float]) -> Measured:
     if len(taken) > 2:
         low, _, high = statistics.quantiles(taken, n=4, method="inclusive")
         spread = (high - low) / 2 / middle
-    return Measured(round(middle, 3), round(spread, 4), len(taken))
+    return Measurement(round(middle, 3), round(spread, 4), len(taken))

@@ -19,7 +19,7 @@ _MEMORY = 100
 
 
 @dataclass(frozen=True)
-class HeadStart:
+class QueueDelay:
     """What is known of the next batch: by how much the CPU falls behind with each sample."""
 
     a_sample_s: float = 0.0
@@ -29,12 +29,12 @@ class HeadStart:
         that a launch slower than all before catches up in the end."""
         return min(LEAST_S * 2.0**attempt + count * self.a_sample_s, MOST_S)
 
-    def after(self, slept_s: float, clean: Sequence[bool], left_s: float) -> HeadStart:
+    def after(self, slept_s: float, clean: Sequence[bool], left_s: float) -> QueueDelay:
         """What is known after a batch; a small one says little."""
         count = len(clean)
         weight = count / (count + _MEMORY)
         news = needed(slept_s, clean, left_s) / count - self.a_sample_s
-        return HeadStart(self.a_sample_s + weight * news)
+        return QueueDelay(self.a_sample_s + weight * news)
 
 
 def needed(slept_s: float, clean: Sequence[bool], left_s: float) -> float:

@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection
 
-from torch_diode.collection.crew import Answered, Crew, Mark
-from torch_diode.collection.kernel_compile import CompileOutcome, Job, precompile
-from torch_diode.collection.kernels import KernelSpec
+from torch_diode.collection.kernels.compile import CompileOutcome, Job, precompile
+from torch_diode.collection.kernels.library import KernelSpec
+from torch_diode.collection.workers.pool import JobResult, ProgressMarker, WorkerPool
 
 _LONGEST_WAIT_S = 60.0
 
@@ -27,7 +27,7 @@ class CompileAhead:
         self.outcomes: dict[KernelSpec, CompileOutcome] = {}
         self._queue: deque[Job] = deque(jobs)
         work = functools.partial(_compiler, arch)
-        self._crew: Crew[Job, CompileOutcome] = Crew([work] * processes)
+        self._crew: WorkerPool[Job, CompileOutcome] = WorkerPool([work] * processes)
 
     def __enter__(self) -> CompileAhead:
         return self
@@ -54,7 +54,7 @@ class CompileAhead:
         """The outcomes that have come in, at most so long waited for; workers get new jobs."""
         found = []
         for event in self._crew.read(timeout):
-            if isinstance(event, Answered):
+            if isinstance(event, JobResult):
                 found.append(event.answer)
             elif event.job is not None:
                 found.append(CompileOutcome(event.job[1], 0.0, error=f"compiler {event.reason}"))
@@ -86,5 +86,5 @@ class CompileAhead:
         self._crew.stop()
 
 
-def _compiler(arch: int, _: Mark) -> Callable[[Job], CompileOutcome]:
+def _compiler(arch: int, _: ProgressMarker) -> Callable[[Job], CompileOutcome]:
     return lambda job: precompile(*job, arch)

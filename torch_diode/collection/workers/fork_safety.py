@@ -34,7 +34,7 @@ def can_fork() -> bool:
     return sys.platform == "linux" and not holds_gpu()
 
 
-def apart(function: Callable[..., Result], *arguments: Any) -> Result:
+def run_in_subprocess(function: Callable[..., Result], *arguments: Any) -> Result:
     """What a function returns or raises, called in a process of its own, so that this one holds no
     GPU afterwards; called here where that cannot be."""
     if not can_fork():

@@ -28,12 +28,12 @@ class Failed:
     reason: str
 
 
-def for_life(context: contextlib.AbstractContextManager[Entered]) -> Entered:
+def enter_for_process_lifetime(context: contextlib.AbstractContextManager[Entered]) -> Entered:
     """Enter a context for as long as this process lives."""
     return _life.enter_context(context)
 
 
-def surviving(
+def catch_job_errors(
     answer: Callable[[Any], Any], look: Callable[[], Any] | None = None
 ) -> Callable[[Any], Any]:
     """Answers as `answer` does, and with `Failed` where that raises: one job that fails must not

@@ -10,7 +10,7 @@ import sys
 _PR_SET_PDEATHSIG = 1
 
 
-def end_with(parent: int) -> None:
+def die_with_parent(parent: int) -> None:
     """Have the kernel kill this process when its parent ends, however that ends; Linux only.
 
     A killed parent runs no clean-up, and a worker inside a long compile or a launch would not

@@ -21,8 +21,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
-from torch_diode.collection.forking import holds_gpu
-from torch_diode.collection.lifeline import end_with
+from torch_diode.collection.workers.fork_safety import holds_gpu
+from torch_diode.collection.workers.parent_death import die_with_parent
 from torch_diode.types.errors import DiodeError, FileFaultError
 
 Job = TypeVar("Job")
@@ -42,7 +42,7 @@ class WorkerError(DiodeError):
     """Worker processes end again and again, or for a reason that is no kernel's."""
 
 
-class Mark:
+class ProgressMarker:
     """A number the worker sets and the parent reads, also after the worker is gone."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Mark:
         return int(_SLOT.unpack_from(self._memory, 0)[0])
 
 
-class Halt:
+class StopFlag:
     """What the parent sets once, and workers look at before each job."""
 
     def __init__(self) -> None:
@@ -73,24 +73,24 @@ class Halt:
         return self._memory[0] != 0
 
 
-Work = Callable[[Mark], Callable[[Any], Any]]
+Work = Callable[[ProgressMarker], Callable[[Any], Any]]
 """Called once in the worker; what it returns answers each job."""
 
 
 @dataclass(frozen=True)
-class Broken:
+class WorkerUnusable:
     """A worker's last word: its job raised what leaves the process unusable."""
 
     reason: str
 
 
 @dataclass(frozen=True)
-class Halted:
+class PoolStopped:
     """What a worker says that has dropped the rest of its jobs."""
 
 
 @dataclass(frozen=True)
-class Answered(Generic[Job, Answer]):
+class JobResult(Generic[Job, Answer]):
     """A job and what came of it."""
 
     member: int
@@ -99,7 +99,7 @@ class Answered(Generic[Job, Answer]):
 
 
 @dataclass(frozen=True)
-class Lost(Generic[Job]):
+class WorkerDied(Generic[Job]):
     """A worker ended: the job it was at, at which mark, those it had not begun, and why."""
 
     member: int
@@ -110,14 +110,14 @@ class Lost(Generic[Job]):
 
 
 @dataclass
-class _Member(Generic[Job]):
+class _Worker(Generic[Job]):
     process: BaseProcess
     connection: Connection
-    mark: Mark
+    mark: ProgressMarker
     jobs: deque[Job] = field(default_factory=deque)
 
 
-class Crew(Generic[Job, Answer]):
+class WorkerPool(Generic[Job, Answer]):
     """One worker process for each `Work`; a worker that ends is replaced when it is next given
     a job."""
 
@@ -128,10 +128,10 @@ class Crew(Generic[Job, Answer]):
                 "it forks cannot; start them before the first CUDA call"
             )
         self._works = list(works)
-        self._halt = Halt()
-        self._members: list[_Member[Job] | None] = [None] * len(works)
+        self._halt = StopFlag()
+        self._members: list[_Worker[Job] | None] = [None] * len(works)
 
-    def __enter__(self) -> Crew[Job, Answer]:
+    def __enter__(self) -> WorkerPool[Job, Answer]:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -178,7 +178,7 @@ class Crew(Generic[Job, Answer]):
         """What to wait for before `read` has something to say."""
         return [member.connection for member in self._members if member]
 
-    def read(self, timeout: float | None = 0) -> Iterator[Answered[Job, Answer] | Lost[Job]]:
+    def read(self, timeout: float | None = 0) -> Iterator[JobResult[Job, Answer] | WorkerDied[Job]]:
         """What has happened; waits for something to happen at most so long."""
         ready = set(wait(self.handles(), timeout))
         for number, member in enumerate(self._members):
@@ -186,8 +186,8 @@ class Crew(Generic[Job, Answer]):
                 yield from self._read(number, member)
 
     def _read(
-        self, number: int, member: _Member[Job]
-    ) -> Iterator[Answered[Job, Answer] | Lost[Job]]:
+        self, number: int, member: _Worker[Job]
+    ) -> Iterator[JobResult[Job, Answer] | WorkerDied[Job]]:
         """All that a member has said: who is done with everything can be given more at once."""
         while self._members[number] is member and member.connection.poll():
             try:
@@ -197,15 +197,15 @@ class Crew(Generic[Job, Answer]):
                 return
             if isinstance(answer, DiodeError):
                 raise answer
-            if isinstance(answer, Broken):
+            if isinstance(answer, WorkerUnusable):
                 yield self._lose(number, member, answer.reason)
                 return
-            if isinstance(answer, Halted):
+            if isinstance(answer, PoolStopped):
                 member.jobs.clear()
             else:
-                yield Answered(number, member.jobs.popleft(), answer)
+                yield JobResult(number, member.jobs.popleft(), answer)
 
-    def _lose(self, number: int, member: _Member[Job], reason: str) -> Lost[Job]:
+    def _lose(self, number: int, member: _Worker[Job], reason: str) -> WorkerDied[Job]:
         member.process.join()
         member.connection.close()
         self._members[number] = None
@@ -216,17 +216,19 @@ class Crew(Generic[Job, Answer]):
                 "all finished problems are kept"
             )
         first = member.jobs.popleft() if member.jobs else None
-        return Lost(number, first, member.mark.get(), tuple(member.jobs), reason or _ending(code))
+        return WorkerDied(
+            number, first, member.mark.get(), tuple(member.jobs), reason or _ending(code)
+        )
 
-    def _start(self, number: int) -> _Member[Job]:
+    def _start(self, number: int) -> _Worker[Job]:
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
-        mark = Mark()
+        mark = ProgressMarker()
         arguments = (theirs, mark, self._halt, self._works[number], os.getpid())
         process = context.Process(target=_serve, args=arguments)
         process.start()
         theirs.close()
-        member: _Member[Job] = _Member(process, ours, mark)
+        member: _Worker[Job] = _Worker(process, ours, mark)
         self._members[number] = member
         return member
 
@@ -241,9 +243,11 @@ class Crew(Generic[Job, Answer]):
         self._members = [None] * len(self._works)
 
 
-def _serve(connection: Connection, mark: Mark, halt: Halt, work: Work, parent: int) -> None:
+def _serve(
+    connection: Connection, mark: ProgressMarker, halt: StopFlag, work: Work, parent: int
+) -> None:
     """A worker's life."""
-    end_with(parent)
+    die_with_parent(parent)
     # Ctrl-C reaches the whole process group; what then happens is the parent's to say.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answer = work(mark)
@@ -254,7 +258,7 @@ def _serve(connection: Connection, mark: Mark, halt: Halt, work: Work, parent: i
             return
         for job in jobs:
             if halt.is_set():
-                connection.send(Halted())
+                connection.send(PoolStopped())
                 break
             mark.set(WORKING)
             _answer(connection, answer, job)
@@ -273,7 +277,7 @@ def _answer(connection: Connection, answer: Callable[[Any], Any], job: Any) -> N
         connection.send(FileFaultError(sentence))
     except RuntimeError as fault:
         # An error of the GPU stays: every later call would fail with it, the clean-up too.
-        connection.send(Broken(f"{type(fault).__name__}: {fault}".splitlines()[0]))
+        connection.send(WorkerUnusable(f"{type(fault).__name__}: {fault}".splitlines()[0]))
         os._exit(0)
 
 

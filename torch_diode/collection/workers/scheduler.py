@@ -16,13 +16,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 
-from torch_diode.collection.bench import Done, Order, Setting, bench_on
-from torch_diode.collection.compile_ahead import CompileAhead
-from torch_diode.collection.crew import STARTING, Answered, Crew, Lost, WorkerError
 from torch_diode.collection.groups import Group, Task
-from torch_diode.collection.kernel_compile import CompileOutcome
-from torch_diode.collection.kernels import KernelInfeasibleError, KernelSpec
-from torch_diode.collection.ptxas import use_inductors_ptxas
+from torch_diode.collection.kernels.compile import CompileOutcome
+from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelSpec
+from torch_diode.collection.kernels.ptxas import use_inductors_ptxas
+from torch_diode.collection.workers.compile_ahead import CompileAhead
+from torch_diode.collection.workers.pool import (
+    STARTING,
+    JobResult,
+    WorkerDied,
+    WorkerError,
+    WorkerPool,
+)
+from torch_diode.collection.workers.timing_worker import (
+    TimingRequest,
+    TimingResult,
+    TimingSettings,
+    timing_worker_on,
+)
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape
 
@@ -37,13 +48,13 @@ _MOST_BLAMELESS = 3
 
 
 @dataclass(eq=False)
-class Run:
+class ScheduledRun:
     """A group on its way: what is to do, and what came of it."""
 
     group: Group
     missing: set[KernelSpec]
     """Kernels not compiled yet."""
-    todo: deque[Errand] = field(default_factory=deque)
+    todo: deque[ProblemTask] = field(default_factory=deque)
     left: int = 0
     """Problems not done, given out or not."""
     wanted_at: float | None = None
@@ -58,10 +69,10 @@ class Run:
 
 
 @dataclass(eq=False)
-class Errand:
+class ProblemTask:
     """A problem of a run, and what is known of the candidates that ended their process."""
 
-    run: Run
+    run: ScheduledRun
     task: Task
     careful: bool = False
     start: int = 0
@@ -70,22 +81,22 @@ class Errand:
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedProblem:
     """A problem that is done; `dataset` is None where it ended process after process and no
     candidate of it could be blamed."""
 
-    run: Run
+    run: ScheduledRun
     problem: MMShape
     dataset: Dataset | None
 
 
-class Workshop:
+class Scheduler:
     """Give it groups, advance it, take what is done."""
 
-    def __init__(self, setting: Setting, devices: Sequence[str], processes: int) -> None:
+    def __init__(self, setting: TimingSettings, devices: Sequence[str], processes: int) -> None:
         self._setting = setting
-        self._runs: list[Run] = []
-        self._current: dict[int, Run] = {}
+        self._runs: list[ScheduledRun] = []
+        self._current: dict[int, ScheduledRun] = {}
         self._asked: set[KernelSpec] = set()
         self._bad: list[CompileOutcome] = []
         """Kernels not to launch; each timing process is told of those that are new to it."""
@@ -95,12 +106,12 @@ class Workshop:
         self.lost: list[str] = []
         """Why processes were lost, for people."""
         use_inductors_ptxas()  # before any process is started: what is timed is what compiles run
-        works = [bench_on(setting, device, number) for number, device in enumerate(devices)]
-        self._timing: Crew[Errand, Done] = Crew(works)
+        works = [timing_worker_on(setting, device, number) for number, device in enumerate(devices)]
+        self._timing: WorkerPool[ProblemTask, TimingResult] = WorkerPool(works)
         arch = setting.hardware.arch.removeprefix("sm_")
         self._ahead = CompileAhead([], int(arch) if arch.isdigit() else 0, processes)
 
-    def __enter__(self) -> Workshop:
+    def __enter__(self) -> Scheduler:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -122,8 +133,10 @@ class Workshop:
         new = [spec for spec in group.specs if spec not in self._asked]
         self._asked.update(new)
         self._ahead.add(self._setting.library.jobs(new))
-        run = Run(group, set(group.specs) - self._ahead.outcomes.keys(), left=len(group.tasks))
-        run.todo.extend(Errand(run, task) for task in group.tasks)
+        run = ScheduledRun(
+            group, set(group.specs) - self._ahead.outcomes.keys(), left=len(group.tasks)
+        )
+        run.todo.extend(ProblemTask(run, task) for task in group.tasks)
         self._runs.append(run)
 
     def close(self) -> None:
@@ -137,7 +150,7 @@ class Workshop:
         """The timing processes there are."""
         return self._timing.pids()
 
-    def unfinished(self) -> list[Run]:
+    def unfinished(self) -> list[ScheduledRun]:
         """The runs that are not done."""
         return list(self._runs)
 
@@ -145,7 +158,7 @@ class Workshop:
         """What to wait for before `advance` has something to say."""
         return [*self._timing.handles(), *self._ahead.handles()]
 
-    def advance(self, timeout: float | None = 0) -> list[Timed]:
+    def advance(self, timeout: float | None = 0) -> list[TimedProblem]:
         """The problems that are done since; waits for something to happen at most so long.
 
         Processes have their next work when this returns, so what the caller does with the
@@ -177,7 +190,7 @@ class Workshop:
                 batch = self._batch(run)
                 self._timing.give(member, batch, [self._order(member, e) for e in batch])
 
-    def _choose(self, member: int) -> Run | None:
+    def _choose(self, member: int) -> ScheduledRun | None:
         current = self._current.get(member)
         if current is not None and current.todo:
             return current
@@ -195,7 +208,7 @@ class Workshop:
             waiting.wanted_at = time.monotonic()
         return None
 
-    def _batch(self, run: Run) -> list[Errand]:
+    def _batch(self, run: ScheduledRun) -> list[ProblemTask]:
         """The next problems of a run: a fair share of them, and one that is under suspicion
         alone."""
         batch = [run.todo.popleft()]
@@ -208,15 +221,17 @@ class Workshop:
             batch.append(run.todo.popleft())
         return batch
 
-    def _order(self, member: int, errand: Errand) -> Order:
+    def _order(self, member: int, errand: ProblemTask) -> TimingRequest:
         news = tuple(self._bad[self._told[member] :])
         self._told[member] = len(self._bad)
         problem, candidates = errand.task
         failed = tuple(errand.failed)
-        return Order(problem, candidates, news, errand.careful, errand.start, failed)
+        return TimingRequest(problem, candidates, news, errand.careful, errand.start, failed)
 
-    def _take(self, event: Answered[Errand, Done] | Lost[Errand]) -> Iterator[Timed]:
-        if isinstance(event, Lost):
+    def _take(
+        self, event: JobResult[ProblemTask, TimingResult] | WorkerDied[ProblemTask]
+    ) -> Iterator[TimedProblem]:
+        if isinstance(event, WorkerDied):
             yield from self._lose(event)
             return
         run, done = event.job.run, event.answer
@@ -228,14 +243,14 @@ class Workshop:
         run.wrong += done.dataset.table.column("status").to_pylist().count("wrong")
         yield self._done(event.job, done.dataset)
 
-    def _done(self, errand: Errand, dataset: Dataset | None) -> Timed:
+    def _done(self, errand: ProblemTask, dataset: Dataset | None) -> TimedProblem:
         run = errand.run
         run.left -= 1
         if not run.left:
             self._runs.remove(run)
-        return Timed(run, errand.task[0], dataset)
+        return TimedProblem(run, errand.task[0], dataset)
 
-    def _lose(self, event: Lost[Errand]) -> Iterator[Timed]:
+    def _lose(self, event: WorkerDied[ProblemTask]) -> Iterator[TimedProblem]:
         """Find out whose fault it was; have the rest done by the next process."""
         self._told[event.member] = 0
         self.lost.append(event.reason)
@@ -256,7 +271,7 @@ class Workshop:
             for errand in reversed(again):
                 errand.run.todo.appendleft(errand)
 
-    def _blame(self, errand: Errand, mark: int, reason: str) -> bool:
+    def _blame(self, errand: ProblemTask, mark: int, reason: str) -> bool:
         """Note what is known now; whether the problem is worth another process."""
         if mark >= 0:
             self._losses = self._losses + 1 if mark == errand.start else 0
@@ -274,7 +289,7 @@ class Workshop:
         errand.careful = True
         return errand.blameless < _MOST_BLAMELESS
 
-    def _condemn(self, errand: Errand, number: int, reason: str) -> None:
+    def _condemn(self, errand: ProblemTask, number: int, reason: str) -> None:
         problem, candidates = errand.task
         candidate = candidates[number]
         if candidate.config is not None:

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from torch_diode.collection.cpu_timer import CpuTimer
-from torch_diode.collection.crew import WORKING, Mark
-from torch_diode.collection.kernel_compile import CompileOutcome
-from torch_diode.collection.kernels import KernelLibrary, KernelSpec
-from torch_diode.collection.launching import Launcher
+from torch_diode.collection.kernels.compile import CompileOutcome
+from torch_diode.collection.kernels.launch import Launcher
+from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
 from torch_diode.collection.sweep import Sweep
-from torch_diode.collection.timer import Timer
-from torch_diode.types.candidates import Candidates
+from torch_diode.collection.timers.cpu import CpuTimer
+from torch_diode.collection.timers.cuda import CudaTimer
+from torch_diode.collection.workers.pool import WORKING, ProgressMarker
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import MissingPartError
 from torch_diode.types.hardware import Hardware
@@ -28,7 +28,7 @@ CPU = "cpu"
 
 
 @dataclass(frozen=True)
-class Setting:
+class TimingSettings:
     """What every timing process of a run is made with."""
 
     library: KernelLibrary
@@ -43,10 +43,10 @@ class Setting:
             # One thread: processes beside each other must not share cores, and a forked process
             # cannot use the threads of an OpenMP that its parent has started.
             torch.set_num_threads(1)
-            timer: Timer = CpuTimer(seed)
+            timer: CudaTimer = CpuTimer(seed)
         else:
             device = torch.device("cuda", torch.cuda.current_device())
-            timer = Timer(device, self.hardware.l2_bytes, seed)
+            timer = CudaTimer(device, self.hardware.l2_bytes, seed)
         return Sweep(
             self.hardware.name,
             Launcher(self.library),
@@ -60,7 +60,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Order:
+class TimingRequest:
     """A problem to time.
 
     `news` are outcomes the process does not know yet, of kernels that cannot be timed. A problem
@@ -77,7 +77,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Done:
+class TimingResult:
     """A problem's timings, the seconds they took and the samples thrown away."""
 
     dataset: Dataset
@@ -85,16 +85,16 @@ class Done:
     stalled: int
 
 
-class Bench:
+class TimingWorker:
     """Answers orders, in a process that may end at any of them."""
 
-    def __init__(self, setting: Setting, mark: Mark, seed: int) -> None:
+    def __init__(self, setting: TimingSettings, mark: ProgressMarker, seed: int) -> None:
         self._outcomes: dict[KernelSpec, CompileOutcome] = {}
         self._sweep = setting.sweep(self._outcomes, seed)
         self._mark = mark
         self._cuda = self._sweep.timer.device.type == "cuda"
 
-    def answer(self, order: Order) -> Done:
+    def answer(self, order: TimingRequest) -> TimingResult:
         """Time a problem; an error of the GPU passes, and ends the process."""
         start, stalled = time.monotonic(), self._sweep.timer.stalled
         self._outcomes.update({outcome.spec: outcome for outcome in order.news})
@@ -114,9 +114,9 @@ class Bench:
                 f"{order.problem}: this device does not run it ({fault}); choose another with "
                 "--dtypes"
             ) from None
-        return Done(dataset, time.monotonic() - start, self._sweep.timer.stalled - stalled)
+        return TimingResult(dataset, time.monotonic() - start, self._sweep.timer.stalled - stalled)
 
-    def _try_each(self, order: Order) -> None:
+    def _try_each(self, order: TimingRequest) -> None:
         """Each candidate once, alone and to its end."""
         band, self._sweep.band = self._sweep.band, None
         for number in range(order.start, len(order.candidates)):
@@ -128,7 +128,7 @@ class Bench:
         self._mark.set(WORKING)
         self._sweep.band = band
 
-    def _time(self, order: Order) -> Dataset:
+    def _time(self, order: TimingRequest) -> Dataset:
         keep = np.ones(len(order.candidates), dtype=bool)
         keep[list(order.failed)] = False
         parts = [self._sweep.time(order.problem, order.candidates.take(keep))] if any(keep) else []
@@ -136,7 +136,7 @@ class Bench:
             parts.append(self._failures(order))
         return Dataset.merge(parts)
 
-    def _failures(self, order: Order) -> Dataset:
+    def _failures(self, order: TimingRequest) -> Dataset:
         releases = self._sweep.releases
         return Dataset.from_timings(
             Timing(
@@ -153,17 +153,17 @@ class Bench:
         )
 
 
-def bench_on(
-    setting: Setting, device: str, number: int
-) -> Callable[[Mark], Callable[[Order], Done]]:
+def timing_worker_on(
+    setting: TimingSettings, device: str, number: int
+) -> Callable[[ProgressMarker], Callable[[TimingRequest], TimingResult]]:
     """The work of the process that times on a device.
 
     `device` is what CUDA_VISIBLE_DEVICES should say, nothing to leave it as it is.
     """
 
-    def work(mark: Mark) -> Callable[[Order], Done]:
+    def work(mark: ProgressMarker) -> Callable[[TimingRequest], TimingResult]:
         if device and device != CPU:
             os.environ["CUDA_VISIBLE_DEVICES"] = device
-        return Bench(setting, mark, setting.seed + number).answer
+        return TimingWorker(setting, mark, setting.seed + number).answer
 
     return work

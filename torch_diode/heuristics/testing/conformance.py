@@ -1,6 +1,6 @@
 """A suite that any heuristic can be run against, one's own first of all.
 
-    from torch_diode.heuristics.conformance import check_heuristic
+    from torch_diode.heuristics.testing.conformance import check_heuristic
 
     def test_my_heuristic_conforms():
         check_heuristic(MyHeuristic()).raise_if_failed()
@@ -20,7 +20,7 @@ import numpy as np
 from torch_diode.candidates import candidate_space
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.types.candidate import ATEN, Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import BATCHED, DTYPES, OPS, MMShape

@@ -23,12 +23,12 @@ from torch._inductor.select_algorithm import (
     TritonTemplateCaller,
 )
 
-from torch_diode.collection.cpu_timer import CpuTimer
-from torch_diode.collection.head_start import HeadStart
-from torch_diode.collection.timer import Launch, Measured, Timer
-from torch_diode.integration import machine, releases
-from torch_diode.integration.answer import FEW
-from torch_diode.integration.guard import Guard
+from torch_diode.collection.timers.cpu import CpuTimer
+from torch_diode.collection.timers.cuda import CudaTimer, Launch, Measurement
+from torch_diode.collection.timers.queue_delay import QueueDelay
+from torch_diode.integration.deciding.choice_builder import FEW
+from torch_diode.integration.hooks import device_hardware, torch_compat
+from torch_diode.integration.hooks.fallback import Fallback
 
 _VENDOR = (ExternKernelCaller, SubgraphChoiceCaller)
 _KNOWN = (TritonTemplateCaller, *_VENDOR)
@@ -41,7 +41,7 @@ _MISSING = object()
 Timings = dict[Any, float]
 
 
-class CleanTimes:
+class CleanBenchmark:
     """Stands in for three methods of Inductor's selector while anyone has use for it.
 
     `measured` holds what each choice took, for as long as Inductor keeps the choice. A list with a
@@ -50,19 +50,19 @@ class CleanTimes:
     """
 
     def __init__(self, selector: Any = AlgorithmSelectorCache) -> None:
-        self.guard = Guard()
-        self.measured: weakref.WeakKeyDictionary[Any, Measured] = weakref.WeakKeyDictionary()
+        self.guard = Fallback()
+        self.measured: weakref.WeakKeyDictionary[Any, Measurement] = weakref.WeakKeyDictionary()
         self._selector = selector
         self._users = 0
-        self._few: Guard | None = None
+        self._few: Fallback | None = None
         self._lock = threading.RLock()
-        self._timers: dict[torch.device, Timer] = {}
-        self._head_starts: dict[torch.device, HeadStart] = {}
-        self._known: dict[tuple[Any, ...], dict[str, tuple[float, Measured | None]]] = {}
+        self._timers: dict[torch.device, CudaTimer] = {}
+        self._head_starts: dict[torch.device, QueueDelay] = {}
+        self._known: dict[tuple[Any, ...], dict[str, tuple[float, Measurement | None]]] = {}
         self._undo: list[Callable[[], None]] = []
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[CleanTimes]:
+    def opened(self) -> Iterator[CleanBenchmark]:
         """In place for whatever Inductor tunes, until the last who opened it is done."""
         with self._lock:
             self._users += 1
@@ -76,7 +76,7 @@ class CleanTimes:
                     self._timers.clear()
                     self._remove()
 
-    def keep_for_few(self, guard: Guard) -> None:
+    def keep_for_few(self, guard: Fallback) -> None:
         """In place for lists of a heuristic's few from now on; what goes wrong with those is
         counted by the guard of who named them."""
         with self._lock:
@@ -90,7 +90,9 @@ class CleanTimes:
             self._remove()
 
     def _takes(self, choices: Sequence[Any]) -> bool:
-        if not (self._users or (self._few and any(releases.marks_of(c).get(FEW) for c in choices))):
+        if not (
+            self._users or (self._few and any(torch_compat.marks_of(c).get(FEW) for c in choices))
+        ):
             return False
         return all(isinstance(choice, _KNOWN) for choice in choices)
 
@@ -169,7 +171,7 @@ class CleanTimes:
     ) -> Timings:
         """As Inductor's cache of timings, but of those made since this was opened: what is on its
         disk was measured another way."""
-        matmul = (*key, releases.tf32_allowed())
+        matmul = (*key, torch_compat.tf32_allowed())
         names = {choice: choice.hash_key() for choice in choices}
         known = self._known.get(matmul, {})
         if known.keys() >= set(names.values()):
@@ -209,28 +211,28 @@ class CleanTimes:
             return timings
         finally:
             for choice in choices:
-                releases.end_launches(choice)
+                torch_compat.end_launches(choice)
 
-    def _measured(self, timer: Timer, launches: Sequence[Launch]) -> list[Measured]:
+    def _measured(self, timer: CudaTimer, launches: Sequence[Launch]) -> list[Measurement]:
         if self._users:
             return timer.measure(launches)
         found = timer.measure(launches, _ROUNDS_OF_FEW)
         self._head_starts[timer.device] = timer.head_start
         return found
 
-    def _timer(self, device: torch.device) -> Timer | None:
+    def _timer(self, device: torch.device) -> CudaTimer | None:
         """The device's timer. A collector's is kept; else the memory it clears the L2 with goes
         back, and only what it has learnt of this machine stays."""
         known = self._timers.get(device)
         if known is not None or device.type not in ("cuda", "cpu"):
             return known
         if device.type == "cpu":
-            timer: Timer = CpuTimer()
+            timer: CudaTimer = CpuTimer()
         else:
-            l2_bytes = machine.hardware_of(device).l2_bytes
-            learnt = self._head_starts.get(device, HeadStart())
+            l2_bytes = device_hardware.hardware_of(device).l2_bytes
+            learnt = self._head_starts.get(device, QueueDelay())
             with _on(device):
-                timer = Timer(device, l2_bytes, head_start=learnt)
+                timer = CudaTimer(device, l2_bytes, head_start=learnt)
         if self._users:
             self._timers[device] = timer
         return timer
@@ -239,7 +241,7 @@ class CleanTimes:
 def _tried(choice: Any, inputs: Sequence[Any], out: torch.Tensor) -> Launch | None:
     """What runs a choice, seen to run once; None where it cannot."""
     try:
-        launch = releases.launch_of(choice, inputs, out)
+        launch = torch_compat.launch_of(choice, inputs, out)
         with _on(out.device):
             launch()
             if out.device.type == "cuda":
@@ -263,5 +265,5 @@ def _on(device: torch.device) -> contextlib.AbstractContextManager[Any]:
     return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 
 
-clean_times = CleanTimes()
+clean_times = CleanBenchmark()
 """The one there is: Inductor's selector is one, too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from torch_diode.integration import releases
+from torch_diode.integration.hooks import torch_compat
 
 
 def collected_now(templates: bool = True, **facts: str) -> dict[str, tuple[str, ...]]:
@@ -15,7 +15,7 @@ def collected_now(templates: bool = True, **facts: str) -> dict[str, tuple[str, 
     if templates:
         import torch._inductor.kernel.mm  # noqa: F401  the hashes are of what is imported
 
-        hashes = releases.template_hashes()
+        hashes = torch_compat.template_hashes()
         if hashes:
             known["templates"] = tuple(f"{name}={text}" for name, text in hashes.items())
     return known

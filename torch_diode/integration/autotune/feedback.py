@@ -14,15 +14,15 @@ import torch._inductor.select_algorithm as select
 from torch._inductor.kernel_inputs import MMKernelInputs
 
 from torch_diode.collection.feedback import METHOD, CollectionMode, FeedbackTimings
-from torch_diode.collection.operands import operands, tf32
-from torch_diode.collection.timer import Measured
+from torch_diode.collection.kernels.operands import operands, tf32_precision
+from torch_diode.collection.timers.cuda import Measurement
 from torch_diode.files.datasets import write_dataset
-from torch_diode.integration import machine, releases
-from torch_diode.integration.clean_times import clean_times
-from torch_diode.integration.collected import collected_now
-from torch_diode.integration.guard import Guard
-from torch_diode.integration.observing import Observer
-from torch_diode.integration.problem import problem_of
+from torch_diode.integration.autotune.clean_benchmark import clean_times
+from torch_diode.integration.autotune.collected import collected_now
+from torch_diode.integration.deciding.problem import problem_of
+from torch_diode.integration.hooks import device_hardware, torch_compat
+from torch_diode.integration.hooks.fallback import Fallback
+from torch_diode.integration.hooks.observer import Observer
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate, TritonGEMMConfig
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError
@@ -49,9 +49,9 @@ class MatmulDatasetCollector:
     def __init__(
         self, mode: CollectionMode = CollectionMode.TIMINGS, *, clean: bool = False
     ) -> None:
-        self.guard = Guard()
+        self.guard = Fallback()
         self._clean = clean
-        self.timings = FeedbackTimings(releases.here(), mode)
+        self.timings = FeedbackTimings(torch_compat.here(), mode)
         self._open: contextlib.ExitStack | None = None
 
     def __enter__(self) -> MatmulDatasetCollector:
@@ -92,9 +92,9 @@ class MatmulDatasetCollector:
 
     def _keep(self, timings: Mapping[Any, float], name: str, input_nodes: Sequence[Any]) -> None:
         problem = problem_of(name, MMKernelInputs(list(input_nodes)))
-        hardware = machine.hardware_of(input_nodes[0].get_device())
+        hardware = device_hardware.hardware_of(input_nodes[0].get_device())
         times: dict[Candidate, float] = {}
-        measured: dict[Candidate, Measured] = {}
+        measured: dict[Candidate, Measurement] = {}
         for choice, milliseconds in timings.items():
             candidate = candidate_of(choice)
             # addmm has two vendor kernels, and candidates one: the faster stands for both.
@@ -134,7 +134,7 @@ def count_benchmarks() -> Iterator[dict[str, int]]:
         finally:
             counts["benchmarked"] += 1
 
-    undo = releases.add_preprocessing(listed)
+    undo = torch_compat.add_preprocessing(listed)
     selector.benchmark_choice = classmethod(benchmark_choice)
     try:
         yield counts
@@ -187,7 +187,7 @@ def autotune(problem: MMShape, device: str, search_space: str, *, clean: bool = 
     with (
         MatmulDatasetCollector(clean=clean) as collector,
         inductor_config.patch(config),
-        tf32(problem.tf32),
+        tf32_precision(problem.tf32),
     ):
         compiled(*given)
     found = collector.dataset()

@@ -12,10 +12,11 @@ from torch._inductor.choices import InductorChoices
 from torch._inductor.select_algorithm import ExternKernelChoice
 from torch._inductor.virtualized import V
 
-from torch_diode.integration import registration, releases
-from torch_diode.integration.lowering import Input, lower, pretend
+from torch_diode.integration import registration
+from torch_diode.integration.capture.fake_gpu import Input, lower, pretend
+from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import MissingPartError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import BATCHED, MMShape
@@ -65,7 +66,7 @@ def config_of(kwargs: dict[str, Any]) -> TritonGEMMConfig:
 
 def default_candidates(problem: MMShape, hardware: Hardware) -> Candidates:
     """ATen and the configs of Inductor's DEFAULT list for a problem on an NVIDIA chip."""
-    if releases.matmul_hook() != releases.FINALIZE_HOOK:
+    if torch_compat.matmul_hook() != torch_compat.FINALIZE_HOOK:
         raise MissingPartError(
             "DEFAULT: got torch 2.9, which lists configs in another way; expected 2.10 or later; "
             "use --search-space EXHAUSTIVE"

@@ -15,14 +15,14 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.candidates.exhaustive import BLOCKS, TMA_TEMPLATES
-from torch_diode.candidates.offers import (
+from torch_diode.candidates.gpu.eligibility import (
     DECOMPOSE_K_THRESHOLD,
     TRITON_DTYPES,
     has_tma,
     rows_aligned,
 )
-from torch_diode.candidates.one_step import stages_matter
+from torch_diode.candidates.gpu.exhaustive import BLOCKS, TMA_TEMPLATES
+from torch_diode.candidates.gpu.k_loop import stages_matter
 from torch_diode.types.candidate import ATEN, CONFIG_FIELDS, Candidate
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
@@ -77,7 +77,7 @@ def listed_rows(dataset: Dataset, rows: Numbers, hardware: Hardware) -> Listed:
 @lru_cache(maxsize=64)
 def base_list(op: str, dtype: str, hardware: Hardware) -> tuple[Candidate, ...]:
     """The Triton configs of the list before anything is cut."""
-    from torch_diode.integration.default_configs import default_candidates
+    from torch_diode.integration.capture.default_configs import default_candidates
 
     batch = 2 if op in BATCHED else 1
     problem = MMShape(op, _LARGE, _LARGE, _LARGE, B=batch, dtype=dtype)
@@ -88,7 +88,7 @@ def base_list(op: str, dtype: str, hardware: Hardware) -> tuple[Candidate, ...]:
 def _lists_outer(op: str, hardware: Hardware) -> bool:
     """Whether there is a list where K is 1: most ops then multiply elementwise, which ones is the
     release's matter."""
-    from torch_diode.integration.default_configs import default_candidates
+    from torch_diode.integration.capture.default_configs import default_candidates
 
     problem = MMShape(op, _LARGE, _LARGE, 1, B=2 if op in BATCHED else 1)
     return any(candidate.config for candidate in default_candidates(problem, hardware))

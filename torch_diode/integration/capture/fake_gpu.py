@@ -36,7 +36,7 @@ from torch.utils import _triton as torch_triton
 from torch.utils._pytree import tree_leaves
 
 from torch_diode.hardware import reported_names
-from torch_diode.integration import machine
+from torch_diode.integration.hooks import device_hardware
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
 
@@ -100,7 +100,7 @@ def pretend(hardware: Hardware) -> Iterator[None]:
         torch._C._ensureCUDADeviceGuardSet()
     try:
         with contextlib.ExitStack() as stack:
-            stack.enter_context(machine.pretending(hardware))
+            stack.enter_context(device_hardware.pretending(hardware))
             for target, name, value in _stand_ins(properties):
                 stack.enter_context(mock.patch.object(target, name, value))
             yield

@@ -25,7 +25,7 @@ from torch._inductor.select_algorithm import TritonTemplate, TritonTemplateKerne
 from torch._inductor.virtualized import V
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
-from torch_diode.collection.kernel_source import (
+from torch_diode.collection.kernels.source import (
     SIZE_NAMES,
     SourceKey,
     TemplateChangedError,

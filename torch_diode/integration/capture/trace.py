@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from typing import Any
 
-from torch_diode.integration import registration, releases
-from torch_diode.integration.guard import Guard
-from torch_diode.integration.observing import Observer
+from torch_diode.integration import registration
+from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.fallback import Fallback
+from torch_diode.integration.hooks.observer import Observer
 from torch_diode.types.problem import MMShape
 from torch_diode.types.shapes import CountedShape, OperationShapeSet
 
@@ -25,14 +26,14 @@ class Trace(Observer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.guard = Guard()
+        self.guard = Fallback()
         self.counts: Counter[MMShape] = Counter()
         self._seen: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
 
     @property
     def hooks(self) -> tuple[str, ...]:  # type: ignore[override]
         """This release's one method for matmul choices."""
-        return (releases.matmul_hook(),)
+        return (torch_compat.matmul_hook(),)
 
     def mixin(self, handler: Any) -> type | None:
         """Inductor's question is noted and passed on."""
@@ -45,7 +46,7 @@ class Trace(Observer):
     def _note(self, op: str, inputs: Any) -> None:
         from torch._inductor.virtualized import V
 
-        from torch_diode.integration.problem import problem_of
+        from torch_diode.integration.deciding.problem import problem_of
 
         node: Any = V.graph.current_node
         seen = self._seen.setdefault(V.graph, set())

@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from torch_diode.integration import releases
-from torch_diode.integration.question import Question
+from torch_diode.integration.deciding.request import ChoiceRequest
+from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.candidate import ATEN
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import DiodeError
 
 ALONE = "torch_diode_alone"
@@ -23,7 +23,7 @@ TRIES = 5
 """How far down the order to look for a candidate that can be rendered."""
 
 
-class Answer:
+class ChoiceBuilder:
     """Makes choices of candidates; what cannot be rendered is left out.
 
     A choice is rendered here, inside the guard, since a single one that turns out to be none
@@ -33,7 +33,7 @@ class Answer:
 
     def __init__(
         self,
-        question: Question,
+        question: ChoiceRequest,
         offered: dict[str, Any],
         candidates: Candidates,
         *,
@@ -59,8 +59,8 @@ class Answer:
                 continue
             if ATEN in self._offered and not question.has_vendor:
                 return row, []
-            releases.marks_of(choice)[ALONE] = True
-            releases.leave_operands_alone(choice)
+            torch_compat.marks_of(choice)[ALONE] = True
+            torch_compat.leave_operands_alone(choice)
             return row, [choice]
         raise DiodeError(
             f"{question.op}: got {TRIES} candidates Inductor cannot render; expected one it can; "
@@ -78,7 +78,7 @@ class Answer:
             if name == ATEN:
                 choices += question.own(ATEN)
             elif (choice := self._render(row)) is not None:
-                releases.marks_of(choice)[FEW] = True
+                torch_compat.marks_of(choice)[FEW] = True
                 choices.append(choice)
         choices += question.unranked(self._candidates.templates)
         if not choices and ATEN not in self._offered:
@@ -96,14 +96,14 @@ class Answer:
         plain = f"aten::{question.op}"
         own = [choice for choice in question.own(ATEN) if choice.template.uid == plain]
         for choice in own:
-            releases.marks_of(choice)[ALONE] = True
+            torch_compat.marks_of(choice)[ALONE] = True
         return own or None
 
     def _render(self, row: int) -> Any | None:
         candidate = self._candidates[row]
         choice = self._question.choice_of(candidate, self._offered[candidate.template])
         start = time.perf_counter_ns()
-        possible = releases.can_be_rendered(choice)
+        possible = torch_compat.can_be_rendered(choice)
         self.rendering_ns += time.perf_counter_ns() - start
         return choice if possible else None
 
@@ -115,7 +115,7 @@ def keep_alone(choices: list[Any]) -> list[Any]:
     choice is run without being benchmarked, so it is told here to leave its operands alone, too:
     with max-autotune, Inductor may have rendered it again since.
     """
-    kept = [choice for choice in choices if releases.marks_of(choice).get(ALONE)][:1] or choices
-    if len(kept) == 1 and not releases.marks_of(kept[0]).keys().isdisjoint((ALONE, FEW)):
-        releases.leave_operands_alone(kept[0])
+    kept = [choice for choice in choices if torch_compat.marks_of(choice).get(ALONE)][:1] or choices
+    if len(kept) == 1 and not torch_compat.marks_of(kept[0]).keys().isdisjoint((ALONE, FEW)):
+        torch_compat.leave_operands_alone(kept[0])
     return kept

@@ -10,46 +10,48 @@ from typing import TYPE_CHECKING, Any
 
 import torch_diode
 from torch_diode.candidates import candidate_space
+from torch_diode.heuristics import policy
 from torch_diode.heuristics.base import Heuristic, digest
-from torch_diode.integration import defaults, machine, releases, selection
-from torch_diode.integration.guard import Abstained, Guard, NotAsked
-from torch_diode.integration.problem import problem_of
-from torch_diode.integration.rankings import Rankings
-from torch_diode.integration.record import RUNNERS_UP, Decision, Record, ranked
+from torch_diode.integration import default_heuristic
+from torch_diode.integration.deciding.problem import problem_of
+from torch_diode.integration.deciding.ranking_cache import RankingCache
+from torch_diode.integration.deciding.record import RUNNERS_UP, Decision, Record, ranked
+from torch_diode.integration.hooks import device_hardware, torch_compat
+from torch_diode.integration.hooks.fallback import Abstained, Fallback, NotApplicable
 from torch_diode.integration.settings import Settings
 from torch_diode.types.candidate import ATEN
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import OPS, MMShape
 from torch_diode.types.ranking import Ranking
 
 if TYPE_CHECKING:
-    from torch_diode.integration.clean_times import CleanTimes
-    from torch_diode.integration.question import Question
+    from torch_diode.integration.autotune.clean_benchmark import CleanBenchmark
+    from torch_diode.integration.deciding.request import ChoiceRequest
 
 
 class Decider:
     """Answers questions with a heuristic, under some settings."""
 
     def __init__(
-        self, settings: Settings, guard: Guard | None = None, record: Record | None = None
+        self, settings: Settings, guard: Fallback | None = None, record: Record | None = None
     ) -> None:
         self.settings = settings
-        self.guard = guard if guard is not None else Guard()
+        self.guard = guard if guard is not None else Fallback()
         self.record = record if record is not None else Record()
         self.notes: dict[str, None] = {}
         self._heuristics: dict[str, Heuristic | DiodeError | None] = {}
-        self._rankings = Rankings()
+        self._rankings = RankingCache()
         self._lock = threading.Lock()
-        self._clean_times: CleanTimes | None = None
+        self._clean_times: CleanBenchmark | None = None
 
     def change(self, settings: Settings) -> None:
         """Answer under other settings from now on; default heuristics are looked for afresh."""
         with self._lock:
             self.settings = settings
             self._heuristics = {}
-            self._rankings = Rankings()
+            self._rankings = RankingCache()
 
     def rest(self) -> None:
         """Leave what answers set up beside themselves; the next one sets it up again."""
@@ -57,7 +59,7 @@ class Decider:
             self._clean_times.leave_few()
             self._clean_times = None
 
-    def answer(self, question: Question) -> list[Any] | None:
+    def answer(self, question: ChoiceRequest) -> list[Any] | None:
         """The choices to return to Inductor; None to return its own."""
         return self.guard.run(lambda: self._decide(question))
 
@@ -78,7 +80,7 @@ class Decider:
                 self._heuristics[hardware.name] = (
                     self._load(hardware)
                     if named is None
-                    else defaults.held_to(named, hardware, self.settings)
+                    else default_heuristic.check_versions(named, hardware, self.settings)
                 )
             return self._heuristics[hardware.name]
 
@@ -86,7 +88,7 @@ class Decider:
         # On a thread of its own: on one that compiles, torch reads a file's tensors as fake ones,
         # and the user may have set another default device.
         with ThreadPoolExecutor(1, "torch-diode-load") as thread:
-            loading = thread.submit(defaults.default_heuristic, hardware, self.settings)
+            loading = thread.submit(default_heuristic.default_heuristic, hardware, self.settings)
         try:
             return loading.result()
         except DiodeError as fault:
@@ -96,7 +98,7 @@ class Decider:
         """By hardware: the heuristic in use there, or why there is none."""
         if self.settings.heuristic is not None:
             return {"any hardware": self.settings.heuristic.name}
-        found, why = list(self._heuristics.items()), defaults.why_none(self.settings)
+        found, why = list(self._heuristics.items()), default_heuristic.why_none(self.settings)
         return {
             name: value.name if isinstance(value, Heuristic) else str(value or why)
             for name, value in found
@@ -113,7 +115,7 @@ class Decider:
         share its caches.
         """
         settings = self.settings
-        if settings.mode == "observe" or releases.compiles_elsewhere():
+        if settings.mode == "observe" or torch_compat.compiles_elsewhere():
             return ""
         if settings.heuristic is not None:
             parts = [settings.heuristic.fingerprint()]
@@ -127,31 +129,33 @@ class Decider:
 
     def _default_fingerprints(self, devices: Iterable[Any]) -> list[str]:
         parts = []
-        for hardware in dict.fromkeys(machine.hardware_of(device) for device in devices):
+        for hardware in dict.fromkeys(device_hardware.hardware_of(device) for device in devices):
             heuristic = self._found_for(hardware)
             # One that could not be loaded decides nothing: the compile is plain torch's.
             if isinstance(heuristic, Heuristic):
                 parts += [hardware.name, heuristic.fingerprint()]
         return parts
 
-    def _decide(self, question: Question) -> list[Any] | None:
-        from torch_diode.integration.answer import Answer
+    def _decide(self, question: ChoiceRequest) -> list[Any] | None:
+        from torch_diode.integration.deciding.choice_builder import ChoiceBuilder
 
         start = time.perf_counter_ns()
         self._check_asked(question)
-        hardware = machine.hardware_of(question.device)
+        hardware = device_hardware.hardware_of(question.device)
         problem, offered, candidates = self._pose(question, hardware)
         ranking = self._rank(problem, candidates, hardware)
         ranking, follows = self._as_compiled(ranking, question, problem, candidates, hardware)
         observing = self.settings.mode == "observe"
-        answer = Answer(question, offered, candidates, observing=observing)
+        answer = ChoiceBuilder(question, offered, candidates, observing=observing)
         if self.settings.mode == "auto" and question.max_autotune:
-            count = selection.how_many(ranking, candidates, self.settings.top)
-            rows = selection.shortlist(ranking, candidates, count)
+            count = policy.benchmark_count(ranking, candidates, self.settings.top)
+            rows = policy.benchmark_set(ranking, candidates, count)
             choices: list[Any] | None = answer.several(rows)
             self._have_few_timed()
         else:
-            winner, choices = answer.single(map(int, selection.alone(ranking, candidates)))
+            winner, choices = answer.single(
+                map(int, policy.single_choice_order(ranking, candidates))
+            )
             rows = [winner]
         took = (time.perf_counter_ns() - start - answer.rendering_ns) / 1000
         if choices != []:
@@ -159,24 +163,24 @@ class Decider:
         return None if observing else choices
 
     def _have_few_timed(self) -> None:
-        from torch_diode.integration.clean_times import clean_times
+        from torch_diode.integration.autotune.clean_benchmark import clean_times
 
         clean_times.keep_for_few(self.guard)
         self._clean_times = clean_times
 
-    def _check_asked(self, question: Question) -> None:
+    def _check_asked(self, question: ChoiceRequest) -> None:
         """Leave what is not ours to torch: other ops, other devices, other calls of a matmul.
 
         A matmul can come in several calls. Where one candidate is to stand alone, the call with
         ATen in it decides; where a few are to be benchmarked, those with Triton templates do,
         while ATen keeps its own.
         """
-        if question.op not in OPS or question.device.type not in machine.GPU_KINDS:
-            raise NotAsked
-        other = releases.other_hook(question.handler)
+        if question.op not in OPS or question.device.type not in device_hardware.GPU_KINDS:
+            raise NotApplicable
+        other = torch_compat.other_hook(question.handler)
         if other and not self.settings.named:
             raise Abstained(f"{other} answers for matmuls, and no heuristic was named")
-        if releases.batch_invariant():
+        if torch_compat.batch_invariant():
             raise Abstained("config.batch_invariant asks for one kernel whatever the batch")
         if not question.max_autotune:
             asked = ATEN in question.names
@@ -185,13 +189,13 @@ class Decider:
         else:
             asked = ATEN in question.names or question.has_triton
         if not asked:
-            raise NotAsked
+            raise NotApplicable
 
     def _pose(
-        self, question: Question, hardware: Hardware
+        self, question: ChoiceRequest, hardware: Hardware
     ) -> tuple[MMShape, dict[str, Any], Candidates]:
         if self.heuristic_for(hardware) is None:
-            raise Abstained(f"{hardware.name}: {defaults.why_none(self.settings)}")
+            raise Abstained(f"{hardware.name}: {default_heuristic.why_none(self.settings)}")
         problem = problem_of(question.op, question.inputs)
         offered = question.offered(self.settings.tma)
         candidates = candidate_space(problem, hardware, tuple(offered))
@@ -205,7 +209,7 @@ class Decider:
         ranking = self._rankings.of(heuristic, problem, candidates, hardware)
         if ranking is None:
             raise Abstained(f"{heuristic.name} abstained on {problem.op} {problem.dtype}")
-        selection.check_fits(ranking, candidates)
+        policy.check_fits(ranking, candidates)
         if ranking.note:
             self.notes[f"{ranking.source}: {ranking.note}"] = None
         return ranking
@@ -213,14 +217,14 @@ class Decider:
     def _as_compiled(
         self,
         ranking: Ranking,
-        question: Question,
+        question: ChoiceRequest,
         problem: MMShape,
         candidates: Candidates,
         hardware: Hardware,
     ) -> tuple[Ranking, str]:
         """The ranking of what would be compiled in this graph; in words, what follows the matmul
         that a template takes along and ATen does not."""
-        from torch_diode.integration.epilogue import epilogue_of, spread_bias_us
+        from torch_diode.integration.deciding.epilogue_cost import epilogue_of, spread_bias_us
 
         extra, words = 0.0, ""
         spread = spread_bias_us(problem, hardware) if question.spreads_bias else 0.0
@@ -232,12 +236,14 @@ class Decider:
             if found is not None:
                 extra = found.extra_us(hardware)
                 words = f"{', '.join(dict.fromkeys(found.ops))} (ATen + {extra:.1f} us)"
-        counted = selection.as_compiled(ranking, candidates, question.fixed_sizes, extra, spread)
+        counted = policy.adjust_for_compile(
+            ranking, candidates, question.fixed_sizes, extra, spread
+        )
         return counted, words if extra and counted is not ranking else ""
 
     def _keep(
         self,
-        question: Question,
+        question: ChoiceRequest,
         problem: MMShape,
         hardware: Hardware,
         candidates: Candidates,

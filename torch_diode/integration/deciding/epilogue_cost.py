@@ -35,7 +35,7 @@ import torch
 import torch._inductor.config as inductor_config
 from torch.fx import Node
 
-from torch_diode.integration import releases
+from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import DTYPE_BYTES, MMShape
 
@@ -156,7 +156,7 @@ def _is_taken_along(node: Node, matmul: Node, count: int) -> bool:
     if not _is_pointwise(node) or _elements(node) != count:
         return False
     regrouped = node.meta["val"].dim() != matmul.meta["val"].dim()
-    return not regrouped or releases.fuses_regrouped()
+    return not regrouped or torch_compat.fuses_regrouped()
 
 
 def _is_anothers(matmul: Node, members: Iterable[Node], graph: Any) -> bool:
@@ -173,7 +173,7 @@ def _is_anothers(matmul: Node, members: Iterable[Node], graph: Any) -> bool:
         if len(seen) > 4 * _MOST_NODES:
             return True
         if node in graph.env:
-            if releases.reads_template(graph.env[node], graph):
+            if torch_compat.reads_template(graph.env[node], graph):
                 return True
         elif _name(node) in _MATMULS:
             return True
@@ -206,7 +206,7 @@ def _is_pointwise(node: Node) -> bool:
         return False
     if torch.Tag.pointwise not in target.tags or target._schema.is_mutable:
         return False
-    return releases.has_lowering(target)
+    return torch_compat.has_lowering(target)
 
 
 def _is_view(node: Node) -> bool:
@@ -230,7 +230,7 @@ def _elements(node: Node) -> int:
         return 0
     count = 1
     for size in value.shape:
-        seen = releases.size_if_seen(size)
+        seen = torch_compat.size_if_seen(size)
         if seen is None:
             return 0
         count *= seen

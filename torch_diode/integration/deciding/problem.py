@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from torch_diode.integration import releases
-from torch_diode.integration.guard import Abstained
-from torch_diode.types.checks import MAX_SIZE
+from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.fallback import Abstained
 from torch_diode.types.problem import BATCHED, DTYPES, OPS, MMShape
+from torch_diode.types.validation import MAX_SIZE
 
 WITH_BIAS = frozenset({"addmm", "baddbmm"})
 
@@ -25,7 +25,7 @@ def problem_of(op: str, inputs: Any) -> MMShape:
         # The bias is not to be read then: it may hold anything, and templates add 0 times that.
         raise InexpressibleError(f"{op} with a beta of 0")
     mat1, mat2 = inputs.mat1mat2()
-    size1, size2 = releases.hints(mat1.get_size()), releases.hints(mat2.get_size())
+    size1, size2 = torch_compat.hints(mat1.get_size()), torch_compat.hints(mat2.get_size())
     dims = 3 if op in BATCHED else 2
     if len(size1) != dims or len(size2) != dims:
         raise InexpressibleError(f"{op} of {len(size1)}-D by {len(size2)}-D operands")
@@ -44,9 +44,9 @@ def problem_of(op: str, inputs: Any) -> MMShape:
         B=size1[0] if op in BATCHED else 1,
         dtype=dtype,
         out_dtype=_out_dtype(inputs, dtype),
-        transpose_a=is_transposed(size1, releases.hints(mat1.get_stride())),
-        transpose_b=is_transposed(size2, releases.hints(mat2.get_stride())),
-        tf32=dtype == "float32" and releases.tf32_allowed(),
+        transpose_a=is_transposed(size1, torch_compat.hints(mat1.get_stride())),
+        transpose_b=is_transposed(size2, torch_compat.hints(mat2.get_stride())),
+        tf32=dtype == "float32" and torch_compat.tf32_allowed(),
         bias=_bias(inputs.nodes()[0], size1[-2]) if op in WITH_BIAS else "none",
     )
 
@@ -81,10 +81,10 @@ def _out_dtype(inputs: Any, dtype: str) -> str:
 
 def _bias(node: Any, rows: int) -> str:
     """A vector if all rows of the output add the same; a buffer not yet laid out is a matrix."""
-    size = releases.hints(node.get_size())
+    size = torch_compat.hints(node.get_size())
     if len(size) < 2 or (size[-2] == 1 and rows != 1):
         return "vector"
     stride = node.maybe_get_stride()
     if stride is None:
         return "matrix"
-    return "vector" if releases.hints(stride)[-2] == 0 else "matrix"
+    return "vector" if torch_compat.hints(stride)[-2] == 0 else "matrix"

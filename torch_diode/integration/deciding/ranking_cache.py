@@ -6,7 +6,7 @@ import threading
 from collections.abc import Hashable
 
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.ranking import Ranking
@@ -14,7 +14,7 @@ from torch_diode.types.ranking import Ranking
 _KEPT = 256
 
 
-class Rankings:
+class RankingCache:
     """Answers of heuristics that answer the same each time, by all they depend on; bounded."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ RUNNERS_UP = 3
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedCandidate:
     """A candidate and the microseconds predicted for it; None where only an order was given."""
 
     candidate: Candidate
@@ -36,8 +36,8 @@ class Decision:
 
     problem: MMShape
     hardware: str
-    winner: Ranked
-    runners_up: tuple[Ranked, ...]
+    winner: RankedCandidate
+    runners_up: tuple[RankedCandidate, ...]
     source: str
     """The heuristic that decided."""
     microseconds: float
@@ -59,9 +59,9 @@ class Decision:
         return f"{text}; then {self.epilogue}" if self.epilogue else text
 
 
-def ranked(candidate: Candidate, predicted_us: float) -> Ranked:
+def ranked(candidate: Candidate, predicted_us: float) -> RankedCandidate:
     """With the heuristic's NaN for "no time named" turned into None."""
-    return Ranked(candidate, None if math.isnan(predicted_us) else predicted_us)
+    return RankedCandidate(candidate, None if math.isnan(predicted_us) else predicted_us)
 
 
 _HEAD: tuple[str, ...] = (
@@ -104,7 +104,7 @@ def _cells(decision: Decision) -> tuple[str, ...]:
     )
 
 
-def _microseconds(entry: Ranked) -> str:
+def _microseconds(entry: RankedCandidate) -> str:
     return "" if entry.predicted_us is None else f"{entry.predicted_us:.1f}"
 
 

@@ -25,8 +25,9 @@ from torch._inductor.virtualized import V
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.utils._sympy.functions import Mod
 
-from torch_diode.integration import bases, releases
-from torch_diode.integration.problem import WITH_BIAS
+from torch_diode.integration.deciding import template_kwargs
+from torch_diode.integration.deciding.problem import WITH_BIAS
+from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
 from torch_diode.types.problem import BATCHED
 
@@ -34,7 +35,7 @@ _offers: WeakKeyDictionary[Any, dict[Any, dict[str, Any]]] = WeakKeyDictionary()
 """By graph: the same few questions come again for each of its matmuls."""
 
 
-class Replayed:
+class ReplayableIterator:
     """An iterable read at most once, however often it is gone through.
 
     Inductor hands out generators; after a failed decision its own list must still be whole.
@@ -49,7 +50,7 @@ class Replayed:
 
 
 @dataclass
-class Question:
+class ChoiceRequest:
     """What the hook was handed. `listed` is Inductor's own list by template (empty on 2.9)."""
 
     handler: Any
@@ -57,7 +58,7 @@ class Question:
     inputs: Any
     templates: list[Any]
     overrides: Mapping[str, dict[str, Any]]
-    listed: Mapping[str, Replayed] = field(default_factory=dict)
+    listed: Mapping[str, ReplayableIterator] = field(default_factory=dict)
     layout: Any = None
 
     @cached_property
@@ -140,18 +141,18 @@ class Question:
     @cached_property
     def _batch_fits(self) -> bool:
         """Whether a batched template can be launched for as many products as Inductor expects."""
-        most, batch = releases.most_batches(), self.inputs.mat1mat2()[0].get_size()[0]
+        most, batch = torch_compat.most_batches(), self.inputs.mat1mat2()[0].get_size()[0]
         if self.op not in BATCHED or most is None:
             return True
         if V.graph.sizevars.statically_known_leq(batch, most):
             return True
-        return not free_unbacked_symbols(batch) and releases.hints([batch])[0] <= most
+        return not free_unbacked_symbols(batch) and torch_compat.hints([batch])[0] <= most
 
     @cached_property
     def _batch_stays(self) -> bool:
         """The same for as many as there may ever be; where that is not certain, a guard sees to
         it, and for more the graph is compiled again."""
-        most, batch = releases.most_batches(), self.inputs.mat1mat2()[0].get_size()[0]
+        most, batch = torch_compat.most_batches(), self.inputs.mat1mat2()[0].get_size()[0]
         if self.op not in BATCHED or most is None:
             return True
         return bool(V.graph.sizevars.guard_or_false(sympy.Le(batch, most)))
@@ -163,11 +164,11 @@ class Question:
         if self.op in BATCHED:
             return {bmm_template.uid: bmm_template}
         found = {mm_template.uid: mm_template}
-        template = releases.tma_template()
+        template = torch_compat.tma_template()
         if template is not None and tma:
             with inductor_config.patch({"triton.enable_persistent_tma_matmul": True}):
                 mat1, mat2 = self.inputs.mat1mat2()
-                if releases.offers_tma(mat1, mat2, layout):
+                if torch_compat.offers_tma(mat1, mat2, layout):
                     found[template.uid] = template
         return found
 
@@ -192,7 +193,7 @@ class Question:
             return None
         base = self._bases.get(candidate.template)
         if base is None:
-            base = bases.shared.of(
+            base = template_kwargs.shared.of(
                 self.handler,
                 self._triton_inputs,
                 template,
@@ -208,12 +209,12 @@ class Question:
         return base.make(kwargs, base.extra, base.inputs, self._fixed_layout)
 
     @cached_property
-    def _bases(self) -> dict[str, releases.Base]:
+    def _bases(self) -> dict[str, torch_compat.TemplateKwargs]:
         return {}
 
     @cached_property
     def _fixed_layout(self) -> Any:
-        return releases.fixed_layout(self.inputs, self.layout)
+        return torch_compat.fixed_layout(self.inputs, self.layout)
 
     @property
     def _out_dtype(self) -> Any:
@@ -247,7 +248,7 @@ class Question:
         }
         if "EVEN_K" in base:
             kwargs["EVEN_K"] = self._k_is_multiple_of(config.block_k)
-        for name in bases.AMD_KWARGS:
+        for name in template_kwargs.AMD_KWARGS:
             if name in base:
                 kwargs[name] = getattr(config, name)
         return kwargs

@@ -16,8 +16,8 @@ from typing import Any
 
 import torch._inductor.config as inductor_config
 
-from torch_diode.integration import releases
-from torch_diode.integration.releases import Base
+from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.torch_compat import TemplateKwargs
 
 AMD_KWARGS = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
 CONFIG_KWARGS = frozenset(
@@ -30,14 +30,14 @@ _KEPT = 256
 
 @dataclass
 class _Kept:
-    base: Base
+    base: TemplateKwargs
     sizes: tuple[Any, ...]
     """Of the matmul it came from."""
     usable: bool | None = None
     """None until Inductor has been asked about other sizes."""
 
 
-class Bases:
+class TemplateKwargsCache:
     """Bases by what they depend on; bounded."""
 
     def __init__(self) -> None:
@@ -52,20 +52,20 @@ class Bases:
         op: str,
         overrides: dict[str, Any],
         layout: Any,
-    ) -> Base | None:
+    ) -> TemplateKwargs | None:
         """The base of a template's choices for these inputs; None where Inductor has none."""
         asked = (handler, inputs, template, op, overrides, layout)
-        key = releases.base_key(*asked)
+        key = torch_compat.template_kwargs_key(*asked)
         kept = self._kept.get(key)
         if kept is not None and kept.usable:
-            return Base(kept.base.kwargs, dict(kept.base.extra), kept.base.make, inputs)
+            return TemplateKwargs(kept.base.kwargs, dict(kept.base.extra), kept.base.make, inputs)
         with autotuning():
-            base = releases.base_of(*asked)
-        if key is not None and base is not None and releases.shares(base, inputs):
+            base = torch_compat.template_kwargs_of(*asked)
+        if key is not None and base is not None and torch_compat.shares(base, inputs):
             self._keep(key, base, tuple(map(tuple, inputs.shapes_symbolic())))
         return base
 
-    def _keep(self, key: Hashable, base: Base, sizes: tuple[Any, ...]) -> None:
+    def _keep(self, key: Hashable, base: TemplateKwargs, sizes: tuple[Any, ...]) -> None:
         with self._lock:
             kept = self._kept.get(key)
             if kept is None:
@@ -82,7 +82,7 @@ class Bases:
             self._kept.clear()
 
 
-def _telling(base: Base) -> tuple[dict[str, Any], dict[str, Any]]:
+def _telling(base: TemplateKwargs) -> tuple[dict[str, Any], dict[str, Any]]:
     """What two bases have to agree in. An epilogue is a new function each time; its hash says
     which."""
     kwargs = {name: value for name, value in base.kwargs.items() if name not in CONFIG_KWARGS}
@@ -98,4 +98,4 @@ def autotuning() -> Iterator[None]:
         yield
 
 
-shared = Bases()
+shared = TemplateKwargsCache()

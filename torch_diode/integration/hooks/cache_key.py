@@ -15,11 +15,11 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
-from torch_diode.integration import releases
 from torch_diode.integration.base import ChoicesIntegration
-from torch_diode.integration.guard import Guard
-from torch_diode.integration.importing import arrivals
-from torch_diode.integration.machine import GPU_KINDS
+from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.device_hardware import GPU_KINDS
+from torch_diode.integration.hooks.fallback import Fallback
+from torch_diode.integration.hooks.import_hook import arrivals
 
 MODULE = "torch._inductor.codecache"
 FIELD = "torch_diode"
@@ -28,7 +28,7 @@ FIELD = "torch_diode"
 class CacheKeys:
     """Puts the integrations' fingerprints into torch's cache keys."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Fallback) -> None:
         self._guard = guard
         self._integrations: list[ChoicesIntegration] = []
         self._details: Any = None
@@ -91,7 +91,7 @@ def devices_of(example_inputs: Iterable[Any]) -> list[Any]:
     tensors of its own."""
     import torch
 
-    found = [d for d in releases.devices_in(example_inputs) if d.type in GPU_KINDS]
+    found = [d for d in torch_compat.devices_in(example_inputs) if d.type in GPU_KINDS]
     if not found and torch.accelerator.is_available():
         current = torch.accelerator.current_accelerator()
         if current is not None and current.type in GPU_KINDS:

@@ -10,8 +10,8 @@ from torch._inductor.choices import InductorChoices
 
 import torch_diode
 from torch_diode.heuristics.base import digest
-from torch_diode.integration.decision import Decider
-from torch_diode.integration.question import Question, Replayed
+from torch_diode.integration.deciding.decider import Decider
+from torch_diode.integration.deciding.request import ChoiceRequest, ReplayableIterator
 from torch_diode.integration.settings import Settings
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ class DiodeInductorChoices(InductorChoices):
         kwarg_overrides: dict[str, dict[str, Any]] | None = None,
     ) -> list[Any]:
         """The hook from 2.10 on: all templates' choices come in, those to use go out."""
-        listed = {uid: Replayed(choices) for uid, choices in template_choices.items()}
+        listed = {uid: ReplayableIterator(choices) for uid, choices in template_choices.items()}
         chosen = self.decider.answer(
-            Question(self, op_name, kernel_inputs, templates, kwarg_overrides or {}, listed)
+            ChoiceRequest(self, op_name, kernel_inputs, templates, kwarg_overrides or {}, listed)
         )
         if chosen is not None:
             return chosen
@@ -74,7 +74,7 @@ class DiodeInductorChoices(InductorChoices):
         kwarg_overrides: dict[str, dict[str, Any]] | None = None,
     ) -> Generator[Any, None, None]:
         """The hook of 2.9, asked once for each template."""
-        question = Question(
+        question = ChoiceRequest(
             self, op_name, kernel_inputs, templates, kwarg_overrides or {}, layout=layout
         )
         chosen = self.decider.answer(question)

@@ -26,7 +26,7 @@ def hardware_of(device: Any) -> Hardware:
     return _detected[key]
 
 
-def seen() -> list[Hardware]:
+def detected() -> list[Hardware]:
     """The hardware decisions have been asked for so far."""
     return list({hardware.name: hardware for hardware in _detected.values()}.values())
 

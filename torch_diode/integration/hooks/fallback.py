@@ -28,7 +28,7 @@ class Abstained(DiodeError):  # noqa: N818
     """Nobody answers this question: no fault, and torch's own list is the answer."""
 
 
-class NotAsked(DiodeError):  # noqa: N818
+class NotApplicable(DiodeError):  # noqa: N818
     """The question is none of ours, and nothing to count."""
 
 
@@ -45,7 +45,7 @@ class Counters:
         return Counters(self.decisions, Counter(self.abstentions), Counter(self.fallbacks))
 
 
-class Guard:
+class Fallback:
     """Asks for a decision and survives the answer."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Guard:
         """
         try:
             return step()
-        except NotAsked:
+        except NotApplicable:
             return None
         except Abstained as reason:
             with self._lock:

@@ -15,10 +15,10 @@ import weakref
 from types import ModuleType
 from typing import Any
 
-from torch_diode.integration import releases
 from torch_diode.integration.base import FAILED, ON, ChoicesIntegration
-from torch_diode.integration.guard import Abstained, Guard
-from torch_diode.integration.importing import arrivals
+from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.fallback import Abstained, Fallback
+from torch_diode.integration.hooks.import_hook import arrivals
 from torch_diode.types.errors import InvalidValueError
 
 MODULE = "torch._inductor.virtualized"
@@ -27,7 +27,7 @@ MODULE = "torch._inductor.virtualized"
 class HandlerSlot:
     """Torch's slot for the choices handler, with hooks put before what is in it."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Fallback) -> None:
         self._guard = guard
         self._integrations: list[ChoicesIntegration] = []
         self._slot: Any = None
@@ -63,7 +63,7 @@ class HandlerSlot:
         self._guard.run(lambda: self._attach(virtualized))
 
     def _attach(self, virtualized: ModuleType) -> None:
-        slot = releases.choices_slot(virtualized)
+        slot = torch_compat.choices_slot(virtualized)
         original = slot._get_handler
 
         def get_handler(check_poisoned: bool = True) -> Any:

@@ -21,7 +21,7 @@ Callback = Callable[[ModuleType], None]
 class _NotifyingLoader(Loader):
     """Loads as the module's own loader does, then tells."""
 
-    def __init__(self, loader: Loader, finder: Arrivals) -> None:
+    def __init__(self, loader: Loader, finder: ImportWatcher) -> None:
         self._loader, self._finder = loader, finder
 
     def __getattr__(self, name: str) -> Any:
@@ -40,7 +40,7 @@ class _NotifyingLoader(Loader):
         self._finder.arrived(module)
 
 
-class Arrivals(MetaPathFinder):
+class ImportWatcher(MetaPathFinder):
     """A finder that finds nothing itself, and sits in `sys.meta_path` only while it waits."""
 
     def __init__(self) -> None:
@@ -92,4 +92,4 @@ class Arrivals(MetaPathFinder):
         return spec
 
 
-arrivals = Arrivals()
+arrivals = ImportWatcher()

@@ -96,7 +96,7 @@ def _parameters(function: Callable[..., Any]) -> set[str]:
 
 
 @dataclass(frozen=True)
-class Base:
+class TemplateKwargs:
     """What a template's choices have in common: everything Inductor derives but the config."""
 
     kwargs: dict[str, Any]
@@ -110,9 +110,9 @@ class Base:
     """The inputs as the template takes them."""
 
 
-def base_of(
+def template_kwargs_of(
     handler: Any, inputs: Any, template: Any, op: str, overrides: dict[str, Any], layout: Any
-) -> Base | None:
+) -> TemplateKwargs | None:
     """The first choice Inductor itself would make of a template, to be changed into others.
 
     None where Inductor has no choice for these inputs. Call it with max-autotune patched on.
@@ -133,12 +133,12 @@ def base_of(
             inputs=inputs,
         )
 
-    return Base(first.params.to_kwargs(), first.extra_kwargs, make, first.inputs)
+    return TemplateKwargs(first.params.to_kwargs(), first.extra_kwargs, make, first.inputs)
 
 
 def _base_of_caller(
     inputs: Any, template: Any, op: str, overrides: dict[str, Any], layout: Any
-) -> Base | None:
+) -> TemplateKwargs | None:
     """As 2.9's `get_mm_configs` does it, which makes callers at once."""
     source = _template_heuristics().get_template_heuristic(template.uid, inputs.device_type, op)
     first = next(iter(source.get_template_configs(inputs, layout, op)), None)
@@ -149,7 +149,9 @@ def _base_of_caller(
         return template.choice_or_none(**kwargs, **extra, layout=layout, input_nodes=inputs.nodes())
 
     extra = dict(source.get_extra_kwargs(inputs, layout, op))
-    return Base({**first, **overrides}, extra, make, source.adjust_kernel_inputs(inputs, op))
+    return TemplateKwargs(
+        {**first, **overrides}, extra, make, source.adjust_kernel_inputs(inputs, op)
+    )
 
 
 @functools.cache
@@ -169,7 +171,7 @@ _PLAIN_EXTRA = frozenset({"ALLOW_TF32", "epilogue_fn", "epilogue_fn_hash", "pref
 must have a name of its own each time."""
 
 
-def base_key(
+def template_kwargs_key(
     handler: Any, inputs: Any, template: Any, op: str, overrides: dict[str, Any], layout: Any
 ) -> Hashable | None:
     """What a base depends on, for matmuls that share one; None where it may be anything.
@@ -220,7 +222,7 @@ def _own_path() -> Any | None:
     return getattr(InductorChoices, "get_ktc", InductorChoices)
 
 
-def shares(base: Base, inputs: Any) -> bool:
+def shares(base: TemplateKwargs, inputs: Any) -> bool:
     """Whether nothing in a base is about the matmul it was made for."""
     return base.inputs is inputs and _PLAIN_EXTRA.issuperset(base.extra)
 
@@ -318,9 +320,9 @@ def torch_release() -> str:
 def here() -> dict[str, str]:
     """The releases of torch and triton, without the build's name; empty where there is none."""
     # Imports a quarter of what importing torch_diode would take.
-    from torch_diode.collection.installed import releases
+    from torch_diode.hardware.installed import versions
 
-    return {**releases(), "torch": torch_release()}
+    return {**versions(), "torch": torch_release()}
 
 
 def size_seen(value: Any) -> int:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torch_diode.model.evaluation import Mask
-from torch_diode.model.feature_table import usable_rows
+from torch_diode.model.evaluation.regret import Mask
+from torch_diode.model.features.problem_arrays import ProblemArrays
+from torch_diode.model.features.table import usable_rows
 from torch_diode.model.metadata import ModelMetadata
-from torch_diode.model.problem_arrays import ProblemArrays
-from torch_diode.model.split import split_as
-from torch_diode.types import checks
+from torch_diode.model.training.split import split_as
+from torch_diode.types import validation
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError
 
@@ -21,7 +21,7 @@ _HELD = ("held out of training", "training stopped by, too few to hold out other
 
 
 @dataclass(frozen=True, eq=False)
-class ToScore:
+class HoldoutSelection:
     """The problems that scores are of."""
 
     problems: Mask
@@ -40,26 +40,26 @@ class ToScore:
 
 def problems_to_score(
     score: str, metadata: ModelMetadata, arrays: ProblemArrays, asked: Mask, *sources: Dataset
-) -> ToScore:
+) -> HoldoutSelection:
     """Of the problems asked about those that `score` is for.
 
     `sources` are the dataset the problems are from and, where that is a part, the whole.
     """
-    checks.one_of("score", "score", score, SCORED)
+    validation.one_of("score", "score", score, SCORED)
     own = trained_part(metadata, *sources)
     count = int(np.count_nonzero(asked))
     if score == "held-out" or (score == "auto" and own is not None):
         split = sources[0] if own is None else own
         for kept, how in zip(_kept(metadata, arrays, split), _HELD, strict=False):
             if (kept & asked).any():
-                return ToScore(kept & asked, own is not None, False, count, f", {how}")
+                return HoldoutSelection(kept & asked, own is not None, False, count, f", {how}")
     if score == "held-out":
         raise EmptySelectionError(
             f"score held-out: got {count} problems, none of them held out of training as far as "
             "the model says; expected some; collect a validation set, or give --score all"
         )
     seen = "" if own is None else ", most of which it was trained on"
-    return ToScore(asked, own is not None, True, count, f" of the data{seen}")
+    return HoldoutSelection(asked, own is not None, True, count, f" of the data{seen}")
 
 
 def trained_part(metadata: ModelMetadata, *sources: Dataset) -> Dataset | None:

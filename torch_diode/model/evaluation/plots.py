@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_diode.files.atomic import replacing
-from torch_diode.model.evaluation import KS, Times
-from torch_diode.model.scoring import Evaluation
+from torch_diode.model.evaluation.regret import KS, Times
+from torch_diode.model.evaluation.scoring import Evaluation
 from torch_diode.types.errors import MissingPartError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.model.problem_arrays import PRECISIONS, ProblemArrays
+from torch_diode.model.features.problem_arrays import PRECISIONS, ProblemArrays
 from torch_diode.types.problem import OPS
 
 KS = (1, 3, 5, 10, 20)
@@ -56,7 +56,7 @@ class TimeError:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
+class RankedTimes:
     """Rows sorted by problem, then by predicted time: `order`, where each problem starts in it,
     and each row's place within its problem."""
 
@@ -65,7 +65,7 @@ class Ranked:
     place: Ids
 
     @classmethod
-    def by(cls, group: Ids, predicted: Times) -> Ranked:
+    def by(cls, group: Ids, predicted: Times) -> RankedTimes:
         """Rows of equal predicted time keep their order, so a predictor that knows nothing is
         not flattered by a lucky tie."""
         order = np.lexsort((predicted, group))
@@ -74,14 +74,14 @@ class Ranked:
         sizes = np.diff(np.r_[starts, len(ids)])
         return cls(order, starts, np.arange(len(ids)) - np.repeat(starts, sizes))
 
-    def with_choice(self) -> Ranked:
+    def with_choice(self) -> RankedTimes:
         """The same of the problems that have more than one row: where there is nothing to choose
         there is nothing to regret, and such problems would only flatter the rest."""
         sizes = np.diff(np.r_[self.starts, len(self.order)])
         keep = np.repeat(sizes > 1, sizes)
         kept = sizes[sizes > 1]
         starts = np.cumsum(kept) - kept
-        return Ranked(self.order[keep], starts.astype(np.int64), self.place[keep])
+        return RankedTimes(self.order[keep], starts.astype(np.int64), self.place[keep])
 
     @property
     def first(self) -> Ids:
@@ -105,7 +105,7 @@ def regret_arrays(
     group: Ids, measured: Times, predicted: Times, ks: Sequence[int] = KS
 ) -> tuple[Ids, npt.NDArray[np.float64]]:
     """The problems met, and a row of regrets for each, one column a k."""
-    ranked = Ranked.by(group, predicted)
+    ranked = RankedTimes.by(group, predicted)
     return group[ranked.first], ranked.regrets(measured, ks)
 
 
@@ -227,7 +227,7 @@ def noise_regrets(
     error; who ranks by the truth is scored on the second measurement.
     """
     rng = np.random.default_rng(seed)
-    truth = Ranked.by(group, measured).with_choice()
+    truth = RankedTimes.by(group, measured).with_choice()
     total = np.zeros((len(truth.starts), len(ks)))
     for _ in range(draws):
         again = measured * np.exp(errors * rng.standard_normal(len(measured)))

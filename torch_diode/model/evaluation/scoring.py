@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torch_diode.model.batches import ProblemBatches
-from torch_diode.model.evaluation import (
+from torch_diode.model.evaluation.regret import (
     KS,
     Ids,
     Mask,
-    Ranked,
+    RankedTimes,
     Score,
     Times,
     problem_slices,
@@ -25,10 +24,11 @@ from torch_diode.model.evaluation import (
     subset_regrets,
     time_error,
 )
-from torch_diode.model.feature_table import FeatureTable
-from torch_diode.model.networks import TimingNetwork
-from torch_diode.model.problem_arrays import Floats
-from torch_diode.model.vendor_calls import aten_calls, split_calls
+from torch_diode.model.features.problem_arrays import Floats
+from torch_diode.model.features.table import FeatureTable
+from torch_diode.model.networks.timing_models import TimingNetwork
+from torch_diode.model.training.batches import ProblemBatches
+from torch_diode.model.training.vendor_calls import aten_calls, split_calls
 from torch_diode.types.errors import EmptySelectionError
 
 _PROBLEMS_AT_ONCE = 256
@@ -113,7 +113,7 @@ def predict_times(
 
 def regret_scores(table: FeatureTable, predicted: Times) -> list[Score]:
     """Regret@k over all of a table's problems that have a choice."""
-    return scores(Ranked.by(table.group, predicted).with_choice().regrets(table.time_us))
+    return scores(RankedTimes.by(table.group, predicted).with_choice().regrets(table.time_us))
 
 
 def best_shift(table: FeatureTable, log_ratio: Floats) -> float:
@@ -131,12 +131,12 @@ def best_shift(table: FeatureTable, log_ratio: Floats) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class EvaluatedPredictions:
     """Predictions for a table's rows, held against what was measured."""
 
     table: FeatureTable
     predicted: Times
-    ranked: Ranked
+    ranked: RankedTimes
     regrets: npt.NDArray[np.float64]
     """A row for each problem met, one column a k."""
     evaluation: Evaluation
@@ -149,7 +149,7 @@ class Judged:
     def worst_decisions(self, count: int) -> list[tuple[int, int]]:
         """Rows of the table: what was chosen and what would have been best, for the problems of
         the greatest regret@1, worst first."""
-        best = Ranked.by(self.table.group, self.table.time_us).with_choice().first
+        best = RankedTimes.by(self.table.group, self.table.time_us).with_choice().first
         worst = np.argsort(-self.regrets[:, 0], kind="stable")[:count]
         chosen = self.ranked.first
         return [(int(chosen[i]), int(best[i])) for i in worst]
@@ -160,19 +160,19 @@ class Judged:
         return [int(i) for i in np.argsort(-error, kind="stable")[:count]]
 
 
-def judge(
+def evaluate_predictions(
     table: FeatureTable,
     predicted: Times,
     baselines: Mapping[str, npt.NDArray[np.float64]] | None = None,
     noise: list[float] | None = None,
     near: float = 1.5,
-) -> Judged:
+) -> EvaluatedPredictions:
     """All there is to say about predictions for a table's rows.
 
     A baseline is a column of regrets, or one for each k, by problem number; NaN where it has
     nothing to say.
     """
-    ranked = Ranked.by(table.group, predicted).with_choice()
+    ranked = RankedTimes.by(table.group, predicted).with_choice()
     if not len(ranked.starts):
         raise EmptySelectionError(
             "scores: got problems with one candidate each; expected several to choose from; "
@@ -196,7 +196,7 @@ def judge(
         noise or [],
         _where_worse(values[:, 0], alone, slices),
     )
-    return Judged(table, predicted, ranked, values, evaluation)
+    return EvaluatedPredictions(table, predicted, ranked, values, evaluation)
 
 
 def _at(

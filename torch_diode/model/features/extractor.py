@@ -20,9 +20,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torch_diode.candidates.resources import resources_of, uses_matrix_unit_on_shared
-from torch_diode.model.problem_arrays import PRECISIONS, Floats, Problems, Values, precision_of
-from torch_diode.types.candidates import Candidates
+from torch_diode.candidates.gpu.resources import resources_of, uses_matrix_unit_on_shared
+from torch_diode.model.features.problem_arrays import (
+    PRECISIONS,
+    Floats,
+    Problems,
+    Values,
+    precision_of,
+)
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import BIASES, DTYPE_BYTES, OPS, MMShape
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.model.evaluation import standard_errors
-from torch_diode.model.features import (
+from torch_diode.model.evaluation.regret import standard_errors
+from torch_diode.model.features.extractor import (
     CONFIG_NAMES,
     JOINT_NAMES,
     TEMPLATES,
@@ -20,11 +20,11 @@ from torch_diode.model.features import (
     problem_features,
     roofline_us,
 )
-from torch_diode.model.problem_arrays import Floats, ProblemArrays
-from torch_diode.model.repeated import Measured, united
-from torch_diode.model.vendor_features import split_features, vendor_features
+from torch_diode.model.features.problem_arrays import Floats, ProblemArrays
+from torch_diode.model.features.repeats import MergedTimings, merge_repeats
+from torch_diode.model.features.vendor import split_features, vendor_features
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
-from torch_diode.types.candidates import NUMBER_FIELDS, Candidates
+from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError
 from torch_diode.types.hardware import Hardware
@@ -96,7 +96,9 @@ def feature_table(dataset: Dataset, hardware: Hardware) -> FeatureTable:
         raise EmptySelectionError(
             "dataset: got no timing of ATen or a known template; expected some; collect again"
         )
-    measured = united(dataset, Measured(rows, time[rows], _noise(dataset, rows, time[rows])))
+    measured = merge_repeats(
+        dataset, MergedTimings(rows, time[rows], _noise(dataset, rows, time[rows]))
+    )
     rows = measured.rows
     fields = {name: dataset.values(name)[rows].astype(np.int32) for name in NUMBER_FIELDS}
     candidates = Candidates(tuple(names), template[rows].astype(np.int32), fields)

@@ -12,8 +12,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from torch_diode.model.features import LAUNCH_US, bounds, by_problem, chip, either, roofline_us
-from torch_diode.model.problem_arrays import Floats, ProblemArrays, Problems, Values
+from torch_diode.model.features.extractor import (
+    LAUNCH_US,
+    bounds,
+    by_problem,
+    chip,
+    either,
+    roofline_us,
+)
+from torch_diode.model.features.problem_arrays import Floats, ProblemArrays, Problems, Values
 from torch_diode.types.hardware import Hardware
 
 _TILES = (

@@ -15,15 +15,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from torch_diode.model.features import CONFIG_NAMES, JOINT_NAMES, PROBLEM_NAMES
-from torch_diode.model.limits import (
+from torch_diode.model.features.extractor import CONFIG_NAMES, JOINT_NAMES, PROBLEM_NAMES
+from torch_diode.model.features.vendor import SPLIT_NAMES, VENDOR_NAMES
+from torch_diode.model.networks.limits import (
     APART_FLOOR,
     APART_SHIFT,
     LEAST_DOUBT,
     MOST_DEVIATIONS,
     MOST_DOUBT,
 )
-from torch_diode.model.vendor_features import SPLIT_NAMES, VENDOR_NAMES
 from torch_diode.types.errors import InvalidValueError
 
 PROBLEM_WIDTH = len(PROBLEM_NAMES)
@@ -100,7 +100,7 @@ class VendorHead(nn.Module):
         return self.members(problem, call).mean(0) + self.shift
 
 
-class Doubt(nn.Module):
+class Uncertainty(nn.Module):
     """The log deviation of the errors of a problem's predictions: of its configs, of ATen, and of
     splits of K. A tiny network, for it is fitted to the errors on problems kept from training."""
 
@@ -160,12 +160,12 @@ class MatmulTimingModel(nn.Module):
         self.out = nn.Linear(hidden, 1)
         self.aten = VendorHead(PROBLEM_WIDTH + VENDOR_WIDTH, aten_hidden, aten_members, aten_layers)
         self.split = VendorHead(PROBLEM_WIDTH + SPLIT_WIDTH, _SPLIT_HIDDEN)
-        self.doubt = Doubt()
+        self.doubt = Uncertainty()
 
     def forward(self, problem: Tensor, config: Tensor, group: Tensor) -> Tensor:
         """log(time / roofline) of each config; `group` says which row of `problem` is its."""
         x = self.config_in(self.config_norm(config))
-        x = torch.relu(x + spread(self.problem_in(self.problem_norm(problem)), group))
+        x = torch.relu(x + repeat_per_candidate(self.problem_in(self.problem_norm(problem)), group))
         for layer in self.hidden:
             x = torch.relu(layer(x))
         result: Tensor = self.out(x).squeeze(1)
@@ -212,7 +212,7 @@ class DeepMatmulTimingModel(nn.Module):
         self.glance_out = nn.Linear(encoder, hidden + 1)
         self.aten = VendorHead(PROBLEM_WIDTH + VENDOR_WIDTH, aten_hidden, aten_members, aten_layers)
         self.split = VendorHead(PROBLEM_WIDTH + SPLIT_WIDTH, _SPLIT_HIDDEN)
-        self.doubt = Doubt()
+        self.doubt = Uncertainty()
         for setter in (*self.setters, self.problem_out, self.glance_out):
             nn.init.normal_(setter.weight, std=0.02)
             nn.init.zeros_(setter.bias)
@@ -230,7 +230,9 @@ class DeepMatmulTimingModel(nn.Module):
             code, x = self._enter(problem, config, group)
             predicted = self._through(code, x, group)
         ends = self.glance_out(code)
-        return predicted, (x * spread(ends[:, :-1], group)).sum(1) + spread(ends[:, -1], group)
+        return predicted, (x * repeat_per_candidate(ends[:, :-1], group)).sum(
+            1
+        ) + repeat_per_candidate(ends[:, -1], group)
 
     def _enter(self, problem: Tensor, config: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
         """The problems' code, and the first units of each config."""
@@ -246,16 +248,20 @@ class DeepMatmulTimingModel(nn.Module):
         ends = self.problem_out(code)
         weights = self.out.weight[0] + ends[:, :-1]
         own = self.out.bias + ends[:, -1]
-        result: Tensor = (x * spread(weights, group)).sum(1) + spread(own, group)
+        result: Tensor = (x * repeat_per_candidate(weights, group)).sum(1) + repeat_per_candidate(
+            own, group
+        )
         return result
 
     def _set(self, number: int, x: Tensor, code: Tensor, group: Tensor) -> Tensor:
         scale, shift = self.setters[number](code).chunk(2, dim=1)
-        result: Tensor = x * spread(1 + scale, group) + spread(shift, group)
+        result: Tensor = x * repeat_per_candidate(1 + scale, group) + repeat_per_candidate(
+            shift, group
+        )
         return result
 
 
-def spread(rows: Tensor, group: Tensor) -> Tensor:
+def repeat_per_candidate(rows: Tensor, group: Tensor) -> Tensor:
     """Each problem's row for each of its configs. As indexing, and faster to differentiate."""
     return rows.index_select(0, group)
 

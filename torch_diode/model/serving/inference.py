@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.model.features import (
+from torch_diode.model.features.extractor import (
     CONFIG_NAMES,
     JOINT_NAMES,
     PROBLEM_NAMES,
@@ -26,19 +26,19 @@ from torch_diode.model.features import (
     problem_features,
     roofline_us,
 )
-from torch_diode.model.layers import Folded, candidate_layers
-from torch_diode.model.limits import MOST_LOG_RATIO
-from torch_diode.model.one_thread import one_thread
-from torch_diode.model.problem_arrays import Floats, OneProblem, ProblemArrays
-from torch_diode.model.vendor_features import (
+from torch_diode.model.features.problem_arrays import Floats, OneProblem, ProblemArrays
+from torch_diode.model.features.vendor import (
     SPLIT_NAMES,
     VENDOR_NAMES,
     split_features,
     vendor_features,
 )
-from torch_diode.model.vendor_layers import DoubtLayers, VendorLayers
+from torch_diode.model.networks.limits import MOST_LOG_RATIO
+from torch_diode.model.serving.layers import Folded, candidate_layers
+from torch_diode.model.serving.one_thread import one_thread
+from torch_diode.model.serving.vendor_layers import UncertaintyLayers, VendorLayers
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -82,7 +82,7 @@ class NumpyNetwork:
             self._layers = candidate_layers(kind, arrays)
             self._aten = VendorLayers(arrays, "aten")
             self._split = VendorLayers(arrays, "split")
-            self._doubt = DoubtLayers(arrays)
+            self._doubt = UncertaintyLayers(arrays)
         except KeyError as fault:
             raise InvalidValueError(
                 f"model weights: got none called {fault.args[0]!r}; expected those of a "

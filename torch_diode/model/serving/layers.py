@@ -12,8 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
-from torch_diode.model.limits import MOST_DEVIATIONS
-from torch_diode.model.problem_arrays import Floats
+from torch_diode.model.features.problem_arrays import Floats
+from torch_diode.model.networks.limits import MOST_DEVIATIONS
 
 Arrays = Mapping[str, Floats]
 

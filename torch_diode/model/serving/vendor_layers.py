@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from torch_diode.model import limits
-from torch_diode.model.layers import Folded
-from torch_diode.model.problem_arrays import Floats
+from torch_diode.model.features.problem_arrays import Floats
+from torch_diode.model.networks import limits
+from torch_diode.model.serving.layers import Folded
 
 Arrays = Mapping[str, Floats]
 
@@ -58,7 +58,7 @@ class VendorLayers:
         return mean + self._shift, np.sqrt(np.add.reduce(members) / count)
 
 
-class DoubtLayers:
+class UncertaintyLayers:
     """A trained `Doubt`."""
 
     def __init__(self, arrays: Arrays) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torch_diode.model.feature_table import FeatureTable
+from torch_diode.model.features.table import FeatureTable
 
 Ids = npt.NDArray[np.int64]
 

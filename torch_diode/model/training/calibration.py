@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.model.expectation import expected_regrets
-from torch_diode.model.feature_table import FeatureTable
-from torch_diode.model.problem_arrays import Floats
+from torch_diode.model.features.problem_arrays import Floats
+from torch_diode.model.features.table import FeatureTable
+from torch_diode.model.serving.expected_regret import expected_regrets
 
 _LOOKED_AT = 32
 _FEW = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Decision:
+class CalibrationPoint:
     """A problem's rows in the order they would be benchmarked, ATen second at the latest."""
 
     time: npt.NDArray[np.float64]
@@ -48,7 +48,7 @@ class Decision:
         return float(expected[min(k, len(expected)) - 1])
 
 
-def decisions(table: FeatureTable, log_ratio: Floats, sigma: Floats) -> Iterator[Decision]:
+def decisions(table: FeatureTable, log_ratio: Floats, sigma: Floats) -> Iterator[CalibrationPoint]:
     """The decisions a table's problems ask for."""
     order = np.lexsort((log_ratio, table.group))
     for rows in np.split(order, np.flatnonzero(np.diff(table.group[order])) + 1):
@@ -56,7 +56,7 @@ def decisions(table: FeatureTable, log_ratio: Floats, sigma: Floats) -> Iterator
         if len(place) and place[0] > 1:
             rows = np.concatenate([rows[:1], rows[place[:1]], np.delete(rows, place[0])[1:]])
             place = np.ones(1, np.int64)
-        yield Decision(
+        yield CalibrationPoint(
             table.time_us[rows].astype(np.float64),
             log_ratio[rows].astype(np.float64),
             sigma[rows].astype(np.float64),

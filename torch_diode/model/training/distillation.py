@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import torch
 
-from torch_diode.model.batches import ProblemBatches
-from torch_diode.model.epoch import EpochOptions, Row, run_epoch
-from torch_diode.model.feature_table import FeatureTable
-from torch_diode.model.networks import TimingNetwork
-from torch_diode.model.training import config_parameters
+from torch_diode.model.features.table import FeatureTable
+from torch_diode.model.networks.timing_models import TimingNetwork
+from torch_diode.model.training.batches import ProblemBatches
+from torch_diode.model.training.epoch import EpochOptions, Row, run_epoch
+from torch_diode.model.training.trainer import config_parameters
 
 
 @dataclass(frozen=True)
-class LessonOptions(EpochOptions):
+class DistillationOptions(EpochOptions):
     """How a lesson is taught. Its times have no noise, so differences count that a measurement
     could not tell: `near`, `floor` and `temperature` are sharper than in training."""
 
@@ -30,10 +30,10 @@ class LessonOptions(EpochOptions):
     list_weight: float = 0.05
 
 
-def teach(
+def train_on_targets(
     network: TimingNetwork,
     table: FeatureTable,
-    options: LessonOptions,
+    options: DistillationOptions,
     seed: int = 0,
     device: str = "cpu",
     progress: Callable[[Row], None] | None = None,

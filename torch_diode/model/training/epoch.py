@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from torch_diode.model.batches import ProblemBatches
-from torch_diode.model.losses import listwise_loss, regression_loss
-from torch_diode.model.networks import TimingNetwork
-from torch_diode.model.schedule import set_rate
+from torch_diode.model.networks.timing_models import TimingNetwork
+from torch_diode.model.training.batches import ProblemBatches
+from torch_diode.model.training.losses import listwise_loss, regression_loss
+from torch_diode.model.training.schedule import set_rate
 
 Row = dict[str, float]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from torch_diode.model.batches import Batch
+from torch_diode.model.training.batches import Batch
 
 _HUBER = 0.1
 _MOST_SQUARE = 0.25

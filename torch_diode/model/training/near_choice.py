@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from torch_diode.candidates import candidate_space
-from torch_diode.model.inference import NumpyNetwork
-from torch_diode.model.networks import TimingNetwork
+from torch_diode.model.networks.timing_models import TimingNetwork
+from torch_diode.model.serving.inference import NumpyNetwork
 from torch_diode.types.candidate import ATEN
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 

@@ -11,9 +11,9 @@ import math
 import numpy as np
 import torch
 
-from torch_diode.model.batches import ProblemBatches
-from torch_diode.model.networks import DeepMatmulTimingModel
-from torch_diode.model.schedule import set_rate
+from torch_diode.model.networks.timing_models import DeepMatmulTimingModel
+from torch_diode.model.training.batches import ProblemBatches
+from torch_diode.model.training.schedule import set_rate
 
 _RATE = 3e-3
 _BATCH = 32
@@ -22,7 +22,7 @@ _NEAR, _FLOOR = 0.3, 0.02
 """How fast a candidate's weight falls with its distance from the problem's best, and how far."""
 
 
-def fit_glance(network: DeepMatmulTimingModel, batches: ProblemBatches, seed: int = 0) -> None:
+def fit_prefilter(network: DeepMatmulTimingModel, batches: ProblemBatches, seed: int = 0) -> None:
     """Fit the glance to the network's predictions for these problems, in place."""
     network.eval()
     output = network.glance_out

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.model.problem_arrays import ProblemArrays
-from torch_diode.types.checks import fraction
+from torch_diode.model.features.problem_arrays import ProblemArrays
+from torch_diode.types.validation import fraction
 
 _SPAN = np.uint64(1 << 32)
 FEW = 40

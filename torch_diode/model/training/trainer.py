@@ -24,18 +24,22 @@ import numpy as np
 import torch
 
 from torch_diode.files.atomic import replacing
-from torch_diode.model.batches import ProblemBatches
 from torch_diode.model.checkpoint import read_tensors
-from torch_diode.model.confidence import fit_doubt
-from torch_diode.model.epoch import EpochOptions, Row, run_epoch
-from torch_diode.model.feature_table import FeatureTable
-from torch_diode.model.glance import fit_glance
-from torch_diode.model.networks import DeepMatmulTimingModel, TimingNetwork, build_network
-from torch_diode.model.problem_arrays import Floats
-from torch_diode.model.scoring import best_shift, predict_log_ratio, regret_scores
-from torch_diode.model.split import split
-from torch_diode.model.vendor_calls import aten_calls, split_calls
-from torch_diode.model.vendor_training import train_head
+from torch_diode.model.evaluation.scoring import best_shift, predict_log_ratio, regret_scores
+from torch_diode.model.features.problem_arrays import Floats
+from torch_diode.model.features.table import FeatureTable
+from torch_diode.model.networks.timing_models import (
+    DeepMatmulTimingModel,
+    TimingNetwork,
+    build_network,
+)
+from torch_diode.model.training.batches import ProblemBatches
+from torch_diode.model.training.epoch import EpochOptions, Row, run_epoch
+from torch_diode.model.training.prefilter import fit_prefilter
+from torch_diode.model.training.split import split
+from torch_diode.model.training.uncertainty import fit_uncertainty
+from torch_diode.model.training.vendor_calls import aten_calls, split_calls
+from torch_diode.model.training.vendor_heads import train_head
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
 Progress = Callable[[Row], None]
@@ -86,7 +90,7 @@ class Trained:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class SplitTables:
     """A table's three parts, by problem; no two share one."""
 
     train: FeatureTable
@@ -94,7 +98,7 @@ class Parts:
     test: FeatureTable
 
 
-def split_table(table: FeatureTable, options: TrainingOptions) -> Parts:
+def split_table(table: FeatureTable, options: TrainingOptions) -> SplitTables:
     """The parts a run with these options trains on, stops by, and must never see; the last has
     only problems with a choice, since it is there to score rankings."""
     if not table.is_config.any():
@@ -108,7 +112,9 @@ def split_table(table: FeatureTable, options: TrainingOptions) -> Parts:
     test[met], check[met] = split(
         table.arrays.take(met), options.test_share, options.validation_share, options.seed
     )
-    parts = Parts(table.take(~(test | check)), table.take(check), table.take(test).with_a_choice())
+    parts = SplitTables(
+        table.take(~(test | check)), table.take(check), table.take(test).with_a_choice()
+    )
     if not parts.train.is_config.any() or not parts.validation.is_config.any():
         raise EmptySelectionError(
             f"training: got {np.count_nonzero(met)} problems; expected enough for a training and "
@@ -118,7 +124,7 @@ def split_table(table: FeatureTable, options: TrainingOptions) -> Parts:
 
 
 def train(
-    parts: Parts,
+    parts: SplitTables,
     options: TrainingOptions,
     progress: Progress | None = None,
     state_path: str | os.PathLike[str] | None = None,
@@ -129,12 +135,12 @@ def train(
     trained network, and ends with them where no epoch does better."""
     run = _fitted(parts, options, progress, state_path, initial)
     run.network.load_state_dict(run.best_state)
-    settle(run.network, parts, run.batches, options)
+    calibrate(run.network, parts, run.batches, options)
     return Trained(run.network, run.history, options)
 
 
 def train_state(
-    parts: Parts,
+    parts: SplitTables,
     options: TrainingOptions,
     progress: Progress | None,
     state_path: str | os.PathLike[str],
@@ -145,7 +151,7 @@ def train_state(
 
 
 def _fitted(
-    parts: Parts,
+    parts: SplitTables,
     options: TrainingOptions,
     progress: Progress | None,
     state_path: str | os.PathLike[str] | None,
@@ -170,8 +176,8 @@ def _fitted(
     return run
 
 
-def settle(
-    network: TimingNetwork, parts: Parts, batches: ProblemBatches, options: TrainingOptions
+def calibrate(
+    network: TimingNetwork, parts: SplitTables, batches: ProblemBatches, options: TrainingOptions
 ) -> None:
     """What follows once the weights are final: ATen made comparable with the best of many configs,
     how sure to be of all that, and what can be told of it at a glance."""
@@ -179,9 +185,9 @@ def settle(
     ratio = predict_log_ratio(network, ranked, ProblemBatches(ranked, device=options.device))
     network.aten.shift.add_(best_shift(ranked, ratio))
     ratio = predict_log_ratio(network, table, ProblemBatches(table, device=options.device))
-    fit_doubt(network, table, ratio, options.seed)
+    fit_uncertainty(network, table, ratio, options.seed)
     if isinstance(network, DeepMatmulTimingModel):
-        fit_glance(network, batches, options.seed)
+        fit_prefilter(network, batches, options.seed)
 
 
 def config_parameters(network: TimingNetwork) -> list[torch.nn.Parameter]:
@@ -192,7 +198,7 @@ def config_parameters(network: TimingNetwork) -> list[torch.nn.Parameter]:
 
 
 def train_configs(
-    parts: Parts,
+    parts: SplitTables,
     options: TrainingOptions,
     progress: Progress | None = None,
     state_path: str | os.PathLike[str] | None = None,
@@ -216,7 +222,7 @@ def train_configs(
 class _Run:
     def __init__(
         self,
-        parts: Parts,
+        parts: SplitTables,
         options: TrainingOptions,
         initial: Mapping[str, Floats] | None = None,
     ) -> None:
@@ -352,7 +358,7 @@ class _Run:
         return True
 
 
-def _source(parts: Parts, initial: Mapping[str, Floats]) -> str:
+def _source(parts: SplitTables, initial: Mapping[str, Floats]) -> str:
     """What a run's data and first weights are told by, so that a state is not taken for
     another's."""
     found = hashlib.sha256()

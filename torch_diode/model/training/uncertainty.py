@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torch_diode.model.calibration import decisions
-from torch_diode.model.feature_table import FeatureTable
-from torch_diode.model.networks import TimingNetwork
-from torch_diode.model.problem_arrays import Floats
+from torch_diode.model.features.problem_arrays import Floats
+from torch_diode.model.features.table import FeatureTable
+from torch_diode.model.networks.timing_models import TimingNetwork
+from torch_diode.model.training.calibration import decisions
 
 CONFIGS, VENDOR, SPLITS = range(3)
 """Columns of what the doubt says."""
@@ -88,13 +88,13 @@ def first_rows(table: FeatureTable, log_ratio: Floats, count: int) -> npt.NDArra
     return np.asarray(order[rank < count])
 
 
-def fit_doubt(
+def fit_uncertainty(
     network: TimingNetwork, table: FeatureTable, log_ratio: Floats, seed: int = 0
 ) -> None:
     """Train a network's doubt on a part it was not trained on, in place: the deviations under
     which the errors found are most likely, and then the regret found."""
     _fit_deviations(network, table, log_ratio, seed)
-    shrink = _shrink(table, log_ratio, row_doubts(network, table))
+    shrink = _shrink(table, log_ratio, row_uncertainties(network, table))
     with torch.no_grad():
         network.doubt.second.bias[CONFIGS] += float(np.log(shrink))
 
@@ -148,7 +148,7 @@ def _shrink(table: FeatureTable, log_ratio: Floats, sigma: Floats) -> float:
     return float(np.interp(measured, predicted, _SHRINKS))
 
 
-def row_doubts(network: TimingNetwork, table: FeatureTable) -> Floats:
+def row_uncertainties(network: TimingNetwork, table: FeatureTable) -> Floats:
     """Error estimates of each row of a table."""
     met, place = np.unique(table.group, return_inverse=True)
     with torch.no_grad():

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torch_diode.model.feature_table import FeatureTable
-from torch_diode.model.problem_arrays import Floats
+from torch_diode.model.features.problem_arrays import Floats
+from torch_diode.model.features.table import FeatureTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,11 +13,11 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from torch_diode.model.epoch import Row
-from torch_diode.model.losses import vendor_loss
-from torch_diode.model.networks import VendorHead
-from torch_diode.model.schedule import set_rate
-from torch_diode.model.vendor_calls import Calls
+from torch_diode.model.networks.timing_models import VendorHead
+from torch_diode.model.training.epoch import Row
+from torch_diode.model.training.losses import vendor_loss
+from torch_diode.model.training.schedule import set_rate
+from torch_diode.model.training.vendor_calls import Calls
 
 _DECAY = 1e-2
 _FIRST_SPREAD = 0.3

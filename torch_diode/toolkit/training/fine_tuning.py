@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from torch_diode.cli.output import say
-from torch_diode.cli.rehearsal import joined, rehearsal
+from torch_diode.cli.console.output import print_line
 from torch_diode.model.checkpoint import load_weights, network_of
+from torch_diode.model.features.problem_arrays import Floats
 from torch_diode.model.metadata import SWEEP, ModelMetadata
-from torch_diode.model.problem_arrays import Floats
-from torch_diode.model.training import Parts
+from torch_diode.model.training.trainer import SplitTables
+from torch_diode.toolkit.training.replay import joined, replay
 from torch_diode.types.hardware import Hardware
 
 _REHEARSED, _REHEARSED_SHARE = (2000, 6000), 3
@@ -33,17 +33,19 @@ def start_from(path: str) -> Start:
     return Start(*load_weights(Path(path)), path)
 
 
-def rehearsing(parts: Parts, start: Start | None, hardware: Hardware, seed: int) -> Parts:
+def with_replay(
+    parts: SplitTables, start: Start | None, hardware: Hardware, seed: int
+) -> SplitTables:
     """With a model to start from, the training part and what the model itself says of others."""
     if start is None:
         return parts
-    say(f"Starting from {start.name}, trained on {start.metadata.hardware}")
+    print_line(f"Starting from {start.name}, trained on {start.metadata.hardware}")
     if start.metadata.hardware != hardware.name:
         return parts
     low, high = _REHEARSED
     count = min(max(_REHEARSED_SHARE * len(np.unique(parts.train.group)), low), high)
     network = network_of(start.metadata, start.weights)
-    drawn = rehearsal(network, start.metadata, hardware, count, seed)
+    drawn = replay(network, start.metadata, hardware, count, seed)
     return replace(parts, train=joined(parts.train, drawn))
 
 

@@ -19,10 +19,10 @@ from typing import Any, Generic, TypeVar
 
 import torch
 
-from torch_diode.cli.output import say
-from torch_diode.cli.progress import TrainingProgress
-from torch_diode.collection.forking import can_fork
-from torch_diode.collection.lifeline import end_with
+from torch_diode.cli.console.output import print_line
+from torch_diode.cli.console.progress import TrainingProgress
+from torch_diode.collection.workers.fork_safety import can_fork
+from torch_diode.collection.workers.parent_death import die_with_parent
 from torch_diode.types.errors import DiodeError
 
 Tell = Callable[[Mapping[str, float]], None]
@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Job(Generic[Result]):
+class TrainingJob(Generic[Result]):
     """A network to train, what it is called, and how often it goes through the data."""
 
     name: str
@@ -38,16 +38,16 @@ class Job(Generic[Result]):
     train: Callable[[Tell], Result]
 
 
-def side_by_side(jobs: Sequence[Job[Any]]) -> None:
+def train_in_parallel(jobs: Sequence[TrainingJob[Any]]) -> None:
     """Start all of them, as many at a time as there are cores, the first ones first. What is wrong
     with what was asked for is raised as soon as one finds it."""
     processes = min(len(jobs), os.cpu_count() or 1)
     if processes < 2 or not can_fork():
-        say(f"{len(jobs)} networks, one after the other")
+        print_line(f"{len(jobs)} networks, one after the other")
         return
-    say(f"{len(jobs)} networks, {processes} side by side")
+    print_line(f"{len(jobs)} networks, {processes} side by side")
     waiting = list(jobs)
-    running: dict[Connection, tuple[Job[Any], BaseProcess]] = {}
+    running: dict[Connection, tuple[TrainingJob[Any], BaseProcess]] = {}
     with TrainingProgress(sum(job.epochs for job in jobs), several=True) as progress:
         try:
             while waiting or running:
@@ -66,7 +66,7 @@ def side_by_side(jobs: Sequence[Job[Any]]) -> None:
                 process.join()
 
 
-def _start(job: Job[Any]) -> tuple[Connection, BaseProcess]:
+def _start(job: TrainingJob[Any]) -> tuple[Connection, BaseProcess]:
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
     # A daemon: Python ends it, should this process not get as far as doing so itself.
@@ -76,8 +76,8 @@ def _start(job: Job[Any]) -> tuple[Connection, BaseProcess]:
     return ours, process
 
 
-def _life(job: Job[Any], connection: Connection, parent: int) -> None:
-    end_with(parent)
+def _life(job: TrainingJob[Any], connection: Connection, parent: int) -> None:
+    die_with_parent(parent)
     # Ctrl-C reaches the whole process group; what then happens is the parent's to say.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # More would not work: threads of OpenMP do not come along with a fork.
@@ -91,7 +91,7 @@ def _life(job: Job[Any], connection: Connection, parent: int) -> None:
         connection.send((str(fault).splitlines() or [type(fault).__name__])[0])
 
 
-def _hear(connection: Connection, job: Job[Any], progress: TrainingProgress) -> bool:
+def _hear(connection: Connection, job: TrainingJob[Any], progress: TrainingProgress) -> bool:
     """Whether there may be more to hear."""
     try:
         told = connection.recv()
@@ -107,7 +107,7 @@ def _hear(connection: Connection, job: Job[Any], progress: TrainingProgress) -> 
     return True
 
 
-def _end(job: Job[Any], process: BaseProcess, progress: TrainingProgress) -> None:
+def _end(job: TrainingJob[Any], process: BaseProcess, progress: TrainingProgress) -> None:
     process.join()
     code = process.exitcode or 0
     if code:
@@ -116,5 +116,5 @@ def _end(job: Job[Any], process: BaseProcess, progress: TrainingProgress) -> Non
         progress.tell({"epoch": job.epochs}, job.name)
 
 
-def _say_stopped(job: Job[Any], why: str) -> None:
-    say(f"{job.name}: stopped ({why:.160}); to be gone on with after the others")
+def _say_stopped(job: TrainingJob[Any], why: str) -> None:
+    print_line(f"{job.name}: stopped ({why:.160}); to be gone on with after the others")

@@ -13,14 +13,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from torch_diode.collection.shape_sources import LogNormal, ShapeSource
-from torch_diode.model.feature_table import FeatureTable, unmeasured_table
-from torch_diode.model.features import TEMPLATES
+from torch_diode.collection.shape_sampling import LogNormal, ShapeSource
+from torch_diode.model.evaluation.scoring import predict_times
+from torch_diode.model.features.extractor import TEMPLATES
+from torch_diode.model.features.problem_arrays import ProblemArrays
+from torch_diode.model.features.table import FeatureTable, unmeasured_table
 from torch_diode.model.metadata import ModelMetadata
-from torch_diode.model.near_choice import near_choices
-from torch_diode.model.networks import TimingNetwork
-from torch_diode.model.problem_arrays import ProblemArrays
-from torch_diode.model.scoring import predict_times
+from torch_diode.model.networks.timing_models import TimingNetwork
+from torch_diode.model.training.near_choice import near_choices
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -30,7 +30,7 @@ _BEST, _OTHERS = 48, 48
 _MULTIPLES = (1, 8, 64)
 
 
-def rehearsal(
+def replay(
     network: TimingNetwork, metadata: ModelMetadata, hardware: Hardware, count: int, seed: int
 ) -> FeatureTable:
     """About `count` drawn problems with the times a network predicts for them."""

@@ -17,18 +17,24 @@ from typing import Any
 
 import numpy as np
 
-from torch_diode.cli.output import say
-from torch_diode.cli.progress import TrainingProgress
-from torch_diode.cli.side_by_side import Job
-from torch_diode.model.batches import ProblemBatches
-from torch_diode.model.feature_table import FeatureTable, unmeasured_table
-from torch_diode.model.features import TEMPLATES
-from torch_diode.model.lesson import LessonOptions, teach
-from torch_diode.model.near_choice import near_choices
-from torch_diode.model.networks import TimingNetwork
-from torch_diode.model.problem_arrays import Floats
-from torch_diode.model.scoring import predict_log_ratio
-from torch_diode.model.training import Parts, Trained, TrainingOptions, settle, train_configs
+from torch_diode.cli.console.output import print_line
+from torch_diode.cli.console.progress import TrainingProgress
+from torch_diode.model.evaluation.scoring import predict_log_ratio
+from torch_diode.model.features.extractor import TEMPLATES
+from torch_diode.model.features.problem_arrays import Floats
+from torch_diode.model.features.table import FeatureTable, unmeasured_table
+from torch_diode.model.networks.timing_models import TimingNetwork
+from torch_diode.model.training.batches import ProblemBatches
+from torch_diode.model.training.distillation import DistillationOptions, train_on_targets
+from torch_diode.model.training.near_choice import near_choices
+from torch_diode.model.training.trainer import (
+    SplitTables,
+    Trained,
+    TrainingOptions,
+    calibrate,
+    train_configs,
+)
+from torch_diode.toolkit.training.parallel import TrainingJob
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -49,20 +55,20 @@ _TEACHER: dict[str, Any] = {
 
 
 def teacher_jobs(
-    parts: Parts, options: TrainingOptions, states: Sequence[Path]
-) -> list[Job[TimingNetwork]]:
+    parts: SplitTables, options: TrainingOptions, states: Sequence[Path]
+) -> list[TrainingJob[TimingNetwork]]:
     """A network for each file, trained on the training part from a seed of its own; where a file
     has a state of it, from there on."""
 
-    def job(number: int, state: Path) -> Job[TimingNetwork]:
+    def job(number: int, state: Path) -> TrainingJob[TimingNetwork]:
         own = replace(options, **_teacher(options), seed=options.seed + number)
         name = f"Teacher {number} of {len(states)}"
-        return Job(name, own.epochs, lambda tell: train_configs(parts, own, tell, state))
+        return TrainingJob(name, own.epochs, lambda tell: train_configs(parts, own, tell, state))
 
     return [job(number, state) for number, state in enumerate(states, 1)]
 
 
-def make_teachers(jobs: Sequence[Job[TimingNetwork]]) -> list[TimingNetwork]:
+def make_teachers(jobs: Sequence[TrainingJob[TimingNetwork]]) -> list[TimingNetwork]:
     """The networks of the jobs, each as its state has it, trained to the end where that is not."""
     networks = []
     for job in jobs:
@@ -71,10 +77,10 @@ def make_teachers(jobs: Sequence[Job[TimingNetwork]]) -> list[TimingNetwork]:
     return networks
 
 
-def taught(
+def distill(
     trained: Trained,
     teachers: Sequence[TimingNetwork],
-    parts: Parts,
+    parts: SplitTables,
     dataset: Dataset,
     hardware: Hardware,
 ) -> Trained:
@@ -82,20 +88,20 @@ def taught(
     options, network = trained.options, trained.network
     known = _problems(parts.train, dataset)
     problems = [*known, *recombined(known, options.seed)]
-    say(f"A lesson of {len(problems):,} problems, {len(known):,} of them measured")
-    table = lesson(problems, network, teachers, hardware, options)
-    batch = min(LessonOptions.batch_problems, max(options.batch_problems * 3 // 2, 1))
-    how = LessonOptions(batch_problems=batch)
+    print_line(f"A lesson of {len(problems):,} problems, {len(known):,} of them measured")
+    table = distillation_set(problems, network, teachers, hardware, options)
+    batch = min(DistillationOptions.batch_problems, max(options.batch_problems * 3 // 2, 1))
+    how = DistillationOptions(batch_problems=batch)
     with TrainingProgress(how.epochs, "Lesson") as progress:
-        history = teach(network, table, how, options.seed, options.device, progress.tell)
+        history = train_on_targets(network, table, how, options.seed, options.device, progress.tell)
     batches = ProblemBatches(parts.train, options.far, options.far_share, options.device)
-    settle(network, parts, batches, options)
+    calibrate(network, parts, batches, options)
     before = len(trained.history)
     more = [{**row, "epoch": before + row["epoch"]} for row in history]
     return replace(trained, history=[*trained.history, *more])
 
 
-def lesson(
+def distillation_set(
     problems: Sequence[MMShape],
     network: TimingNetwork,
     teachers: Sequence[TimingNetwork],

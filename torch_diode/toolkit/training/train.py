@@ -15,29 +15,24 @@ import numpy as np
 import torch
 import typer
 
-from torch_diode.cli.baselines import baselines
-from torch_diode.cli.output import say
-from torch_diode.cli.progress import TrainingProgress
-from torch_diode.cli.score_tables import print_errors, print_regret, print_slices, say_notes
-from torch_diode.cli.side_by_side import Job, side_by_side
-from torch_diode.cli.starting import Start, continued, rehearsing, start_from
-from torch_diode.cli.teaching import make_teachers, taught, teacher_jobs
-from torch_diode.cli.timings import chip_of, read_timings
-from torch_diode.cli.train_options import Learning
-from torch_diode.collection.forking import apart
-from torch_diode.files.faults import naming
-from torch_diode.model import plots
+from torch_diode.cli.console.output import print_line
+from torch_diode.cli.console.progress import TrainingProgress
+from torch_diode.cli.console.score_tables import print_errors, print_regret, print_slices, say_notes
+from torch_diode.cli.options.training import Learning
+from torch_diode.collection.workers.fork_safety import run_in_subprocess
+from torch_diode.files.file_errors import naming_file
 from torch_diode.model.card import check_card, write_card
 from torch_diode.model.checkpoint import check_suffix, save_model
-from torch_diode.model.evaluation import Times
-from torch_diode.model.feature_table import FeatureTable, feature_table
+from torch_diode.model.evaluation import plots
+from torch_diode.model.evaluation.regret import Times
+from torch_diode.model.evaluation.scoring import evaluate_predictions, predict_times
+from torch_diode.model.features.table import FeatureTable, feature_table
 from torch_diode.model.metadata import ModelMetadata
 from torch_diode.model.provenance import dataset_noise_floor, describe
-from torch_diode.model.scoring import judge, predict_times
 from torch_diode.model.shipped import SHIPPED, model_file
-from torch_diode.model.training import (
-    Parts,
+from torch_diode.model.training.trainer import (
     Progress,
+    SplitTables,
     Trained,
     TrainingOptions,
     split_table,
@@ -45,6 +40,11 @@ from torch_diode.model.training import (
     train_state,
     write_history,
 )
+from torch_diode.toolkit.baselines import baselines
+from torch_diode.toolkit.timings import chip_of, read_timings
+from torch_diode.toolkit.training.fine_tuning import Start, continued, start_from, with_replay
+from torch_diode.toolkit.training.parallel import TrainingJob, train_in_parallel
+from torch_diode.toolkit.training.teachers import distill, make_teachers, teacher_jobs
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import (
     InvalidValueError,
@@ -126,7 +126,7 @@ def _device(name: str | None) -> str:
         device = torch.device(name or "cpu")
         if device.type != "cpu":
             # Tried out apart: what is forked from a process that holds a GPU cannot use it.
-            apart(_touch, str(device))
+            run_in_subprocess(_touch, str(device))
     except (RuntimeError, AssertionError) as fault:
         reason = (str(fault).splitlines() or [""])[0]
         raise MissingPartError(
@@ -168,22 +168,24 @@ class Training:
         if self.learning.init_from == SHIPPED:
             start = start_from(str(model_file(SHIPPED, hardware)))
         options = chosen_options(self.learning, start, self.seed, self.device)
-        say(f"{len(dataset):,} timings of {len(dataset.problems):,} problems on {hardware.name}")
+        print_line(
+            f"{len(dataset):,} timings of {len(dataset.problems):,} problems on {hardware.name}"
+        )
         table = feature_table(dataset, hardware)
         parts = split_table(table, options)
-        say(_told(parts))
+        print_line(_told(parts))
         begun = time.monotonic()
-        more = rehearsing(parts, start, hardware, options.seed)
-        options = _for_few(options, parts, self.learning, rehearsing=more is not parts)
+        more = with_replay(parts, start, hardware, options.seed)
+        options = _for_few(options, parts, self.learning, with_replay=more is not parts)
         _make_folder(self.model.parent)
         try:
             trained = self._train(more, options, start, dataset, hardware)
         except KeyboardInterrupt:
             kept = [path.name for path in self._states()]
             if kept:
-                say(f"{', '.join(kept)}: kept; the same command continues")
+                print_line(f"{', '.join(kept)}: kept; the same command continues")
             raise
-        say(f"Trained in {time.monotonic() - begun:,.0f} s")
+        print_line(f"Trained in {time.monotonic() - begun:,.0f} s")
         self._finish(trained, parts, dataset, hardware, start)
 
     @property
@@ -204,7 +206,7 @@ class Training:
 
     def _train(
         self,
-        parts: Parts,
+        parts: SplitTables,
         options: TrainingOptions,
         start: Start | None,
         dataset: Dataset,
@@ -212,7 +214,7 @@ class Training:
     ) -> Trained:
         for path in self._states():
             if path in (self.state, *self.teachers):
-                say(f"{path}: going on from it")
+                print_line(f"{path}: going on from it")
         weights = start.weights if start else None
 
         def state(tell: Progress) -> None:
@@ -220,16 +222,16 @@ class Training:
 
         jobs = teacher_jobs(parts, options, self.teachers)
         if jobs:
-            side_by_side([Job("Model", options.epochs, state), *jobs])
+            train_in_parallel([TrainingJob("Model", options.epochs, state), *jobs])
         teachers = make_teachers(jobs)
         with TrainingProgress(options.epochs) as progress:
             trained = train(parts, options, progress.tell, self.state, weights)
-        return taught(trained, teachers, parts, dataset, hardware) if teachers else trained
+        return distill(trained, teachers, parts, dataset, hardware) if teachers else trained
 
     def _finish(
         self,
         trained: Trained,
-        parts: Parts,
+        parts: SplitTables,
         dataset: Dataset,
         hardware: Hardware,
         start: Start | None,
@@ -240,22 +242,22 @@ class Training:
         noise = dataset_noise_floor(part, dataset)
         predicted = predict_times(network, part)
         self._check_learnt(predicted)
-        judged = judge(part, predicted, others.regrets, noise)
+        judged = evaluate_predictions(part, predicted, others.regrets, noise)
         found = judged.evaluation
         print_regret(found)
         print_slices(found)
         print_errors(found)
         notes = [*others.notes, *_before(trained)]
-        say(f"Scores are of {judged_on}.")
+        print_line(f"Scores are of {judged_on}.")
         say_notes(notes)
         self._write_curves(trained)
         worse = [name for name in found.worse if _matters(name)]
         if worse and len(judged.problems):
             told = f"ATen alone is better in {', '.join(worse)}"
             if self.learning.must_beat_aten:
-                say(f"{self.model}: not written, {told}")
+                print_line(f"{self.model}: not written, {told}")
                 raise typer.Exit(1)
-            say(f"Warning: {told}.")
+            print_line(f"Warning: {told}.")
         metadata = describe(trained, parts.train, dataset, hardware, found)
         if self.learning.teachers:
             options = {**metadata.options, "teachers": self.learning.teachers}
@@ -267,7 +269,9 @@ class Training:
         for path in self._states():
             path.unlink()
         size = self.model.stat().st_size / 1e3
-        say(f"{self.model}: {size:,.0f} kB; card in {' and '.join(f.name for f in files[:2])}")
+        print_line(
+            f"{self.model}: {size:,.0f} kB; card in {' and '.join(f.name for f in files[:2])}"
+        )
 
     def _check_learnt(self, predicted: Times) -> None:
         """Refuse a network that has run away: its times are none, and its scores no numbers."""
@@ -289,17 +293,17 @@ class Training:
         try:
             plots.training_curves(csv.with_name(f"{self.model.stem}-curves.svg"), trained.history)
         except MissingPartError as fault:
-            say(f"{csv}: the curves as numbers; {fault}")
+            print_line(f"{csv}: the curves as numbers; {fault}")
             return
-        say(f"{csv}: the curves, and {self.model.stem}-curves.svg beside it")
+        print_line(f"{csv}: the curves, and {self.model.stem}-curves.svg beside it")
 
 
 def _make_folder(path: Path) -> None:
-    with naming(path):
+    with naming_file(path):
         path.mkdir(parents=True, exist_ok=True)
 
 
-def judged_part(parts: Parts) -> tuple[FeatureTable, str]:
+def judged_part(parts: SplitTables) -> tuple[FeatureTable, str]:
     """The problems to score on, and how to call them."""
     count = _choices(parts.test)
     if count:
@@ -312,14 +316,14 @@ def judged_part(parts: Parts) -> tuple[FeatureTable, str]:
 
 
 def _for_few(
-    options: TrainingOptions, parts: Parts, learning: Learning, *, rehearsing: bool
+    options: TrainingOptions, parts: SplitTables, learning: Learning, *, with_replay: bool
 ) -> TrainingOptions:
     """With few problems, smaller batches, so that there are steps to learn by; and no stopping
     early, since a handful of validation problems cannot say when."""
     count = len(np.unique(parts.train.group))
-    most = max(count // _LEAST_STEPS, _REHEARSED_BATCH if rehearsing else 1)
+    most = max(count // _LEAST_STEPS, _REHEARSED_BATCH if with_replay else 1)
     if options.batch_problems > most:
-        say(f"Batches of {most:,}: there are few problems to take steps by")
+        print_line(f"Batches of {most:,}: there are few problems to take steps by")
         options = replace(options, batch_problems=most)
     if not len(parts.test.group) and learning.patience is None:
         options = replace(options, patience=options.epochs)
@@ -331,7 +335,7 @@ def _choices(table: FeatureTable) -> int:
     return int(np.count_nonzero(np.bincount(table.group, minlength=1) > 1))
 
 
-def _told(parts: Parts) -> str:
+def _told(parts: SplitTables) -> str:
     counts = [len(np.unique(p.group)) for p in (parts.train, parts.validation, parts.test)]
     return "{:,} problems to train on, {:,} to stop by, {:,} held out".format(*counts)
 

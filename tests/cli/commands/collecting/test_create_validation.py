@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.program import refusal, torch_diode
-from torch_diode.cli import create_validation
+from torch_diode.cli.commands.collecting import create_validation
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.files.shape_sets import write_shapes
 from torch_diode.types.candidate import Candidate

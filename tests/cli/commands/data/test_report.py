@@ -11,7 +11,7 @@ from tests.cli.conftest import QUICK
 from tests.cli.program import inside, refusal, torch_diode
 from torch_diode.files.datasets import read_dataset, write_dataset
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 DATA = ROOT / "diode_datasets/matmul/nvidia-h200/train/sweep-1.parquet"
 MODEL = ROOT / "trained_models/matmul/nvidia-h200/matmul.pt"
 

@@ -14,9 +14,9 @@ import torch
 
 from tests.cli.conftest import QUICK
 from tests.cli.program import inside, told_off
-from torch_diode.cli import training
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.model.checkpoint import load_model, load_weights
+from torch_diode.toolkit.training import train
 
 
 def arguments(timings, model, *more):
@@ -68,13 +68,13 @@ def one_thread():
 
 def test_many_cores_are_left_alone(timings, tmp_path, monkeypatch):
     found = []
-    whole = training.train
+    whole = train.train
 
     def counting(*given, **named):
         found.append(torch.get_num_threads())
         return whole(*given, **named)
 
-    monkeypatch.setattr(training, "train", counting)
+    monkeypatch.setattr(train, "train", counting)
     before = torch.get_num_threads()
     torch.set_num_threads(6)
     try:

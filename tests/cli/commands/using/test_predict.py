@@ -117,7 +117,7 @@ def test_the_program_itself_refuses_in_one_sentence():
 def test_what_a_plain_compile_runs_is_what_inductor_is_told(op, m):
     pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
     from torch_diode.integration import registration
-    from torch_diode.integration.lowering import Input, lower, pretend
+    from torch_diode.integration.capture.fake_gpu import Input, lower, pretend
 
     b, n, k = (4 if op == "bmm" else 1), 512, 256
     sizes = [((b,) if op == "bmm" else ()) + shape for shape in ((m, k), (k, n))]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from torch_diode.cli.collect_options import How, Shapes
-from torch_diode.cli.option_groups import spread
+from torch_diode.cli.options.collecting import How, Shapes
+from torch_diode.cli.options.groups import expand_options
 
 
-@spread
+@expand_options
 def collect(context: typer.Context, how: How, shapes: Shapes) -> None:
     """Time every candidate on drawn shapes; run again after a kill or Ctrl-C, it continues.
 
@@ -22,7 +22,7 @@ def collect_drawn(
 ) -> None:
     """Collect drawn shapes; with `going_on` an output that is finished will do."""
     wanted = shapes.drawing(context.obj.device)
-    from torch_diode.cli import collecting
+    from torch_diode.toolkit import collect
 
-    with collecting.Collecting.of("collect", context, how, going_on) as run:
+    with collect.Collecting.of("collect", context, how, going_on) as run:
         run.run(wanted.problems(run.hardware, run.seed), wanted.options())

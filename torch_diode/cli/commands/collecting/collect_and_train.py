@@ -8,19 +8,19 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.cli.collect import collect_drawn
-from torch_diode.cli.collect_options import How, Shapes
-from torch_diode.cli.create_validation import COMMAND, validation_drawn
-from torch_diode.cli.option_groups import spread
-from torch_diode.cli.output import say
-from torch_diode.cli.train import train
-from torch_diode.cli.train_options import Learning, Model
-from torch_diode.cli.validate_model import validate_model
-from torch_diode.files.faults import existing, naming
+from torch_diode.cli.commands.collecting.collect import collect_drawn
+from torch_diode.cli.commands.collecting.create_validation import COMMAND, validation_drawn
+from torch_diode.cli.commands.training.train import train
+from torch_diode.cli.commands.training.validate_model import validate_model
+from torch_diode.cli.console.output import print_line
+from torch_diode.cli.options.collecting import How, Shapes
+from torch_diode.cli.options.groups import expand_options
+from torch_diode.cli.options.training import Learning, Model
+from torch_diode.files.file_errors import existing, naming_file
 from torch_diode.types.errors import FileFaultError, MissingPartError
 
 
-@spread
+@expand_options
 def collect_and_train(
     context: typer.Context,
     model: Model,
@@ -65,22 +65,22 @@ def collect_and_train(
     if collects_apart:
         _check_apart(context, aside, output, alone=skip_collection)
     if not skip_collection:
-        say(f"1 of 4: collecting {output}")
+        print_line(f"1 of 4: collecting {output}")
         collect_drawn(context, how, shapes, going_on=True)
     if not skip_training:
-        say(f"2 of 4: training {model}")
+        print_line(f"2 of 4: training {model}")
         train(
             context=context, model=model, dataset=output, overwrite=how.overwrite, **vars(learning)
         )
     if skip_validation:
         return
     if collects_apart:
-        say(f"3 of 4: collecting {apart}")
+        print_line(f"3 of 4: collecting {apart}")
         few = replace(shapes, num_shapes=validation_shapes)
         validation_drawn(context, aside, few, [output], going_on=True)
     else:
-        say(f"3 of 4: {apart} is there")
-    say(f"4 of 4: validating {model} on {apart}")
+        print_line(f"3 of 4: {apart} is there")
+    print_line(f"4 of 4: validating {model} on {apart}")
     validate_model(apart, str(model), top_n_worst=top_n_worst)
 
 
@@ -102,15 +102,15 @@ def _check_trainable(
             "collect-and-train: got --device cpu, where ATen alone is timed; expected a GPU, since "
             "a model learns to choose; give --skip-training --skip-validation to collect alone"
         )
-    with naming(model):
+    with naming_file(model):
         there = model.exists()
     if there and not how.overwrite:
         raise FileFaultError(
             f"{model}: exists already; choose another name, or give --overwrite to train it again "
             "or --skip-training to validate it"
         )
-    from torch_diode.cli.training import Data, Training
-    from torch_diode.collection.parts import check_writable
+    from torch_diode.collection.store.output import check_writable
+    from torch_diode.toolkit.training.train import Data, Training
 
     check_writable(model, how.overwrite, "--model")
     Training(Data(how.output), model, learning, device=context.obj.device).check()
@@ -118,7 +118,7 @@ def _check_trainable(
 
 def _check_card_apart(context: typer.Context, model: Path, *outputs: Path) -> None:
     """Refuse a model whose card would take the place of what is collected."""
-    from torch_diode.collection.parts import output_file
+    from torch_diode.collection.store.output import output_file
 
     cards = {model.with_suffix(ending).absolute() for ending in (".json", ".md")}
     for output in outputs:
@@ -132,8 +132,8 @@ def _check_card_apart(context: typer.Context, model: Path, *outputs: Path) -> No
 def _check_apart(context: typer.Context, aside: How, output: Path, alone: bool) -> None:
     """Refuse a validation set that could not be written; and where nothing else is collected, a
     device that cannot be timed on. Whether one that is there will do, its own step tells."""
-    from torch_diode.cli.collecting import Collecting
-    from torch_diode.collection.parts import check_writable, output_file
+    from torch_diode.collection.store.output import check_writable, output_file
+    from torch_diode.toolkit.collect import Collecting
 
     form = context.obj.form
     file = output_file(aside.output, form)[0]

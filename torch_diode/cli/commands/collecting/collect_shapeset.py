@@ -8,16 +8,16 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.candidates.offers import TRITON_DTYPES
-from torch_diode.cli.collect_options import Dtypes, How, Operations
-from torch_diode.cli.option_groups import spread
+from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
+from torch_diode.cli.options.collecting import Dtypes, How, Operations
+from torch_diode.cli.options.groups import expand_options
 from torch_diode.files.shape_sets import read_shapes
-from torch_diode.types import checks
+from torch_diode.types import validation
 from torch_diode.types.errors import EmptySelectionError
 from torch_diode.types.problem import OPS, MMShape
 
 
-@spread
+@expand_options
 def collect_shapeset(
     context: typer.Context,
     shapeset: Annotated[Path, typer.Option(help="Shape set (JSON).")],
@@ -30,18 +30,18 @@ def collect_shapeset(
     Example: torch-diode collect-shapeset --shapeset shapes.json --output timings.parquet
     """
     problems = shapeset_problems(shapeset, operations or [], dtypes or [])
-    from torch_diode.cli import collecting
+    from torch_diode.toolkit import collect
 
-    with collecting.Collecting.of("collect-shapeset", context, how) as run:
+    with collect.Collecting.of("collect-shapeset", context, how) as run:
         run.run(problems, {})
 
 
 def shapeset_problems(path: Path, ops: Sequence[str], dtypes: Sequence[str]) -> list[MMShape]:
     """The problems of a shape set, of these operations and dtypes (none given: all)."""
     for op in ops:
-        checks.one_of("collect", "operations", op, OPS)
+        validation.one_of("collect", "operations", op, OPS)
     for dtype in dtypes:
-        checks.one_of("collect", "dtypes", dtype, TRITON_DTYPES)
+        validation.one_of("collect", "dtypes", dtype, TRITON_DTYPES)
     problems = read_shapes(path).problems
     found = [p for p in problems if (p.op in ops or not ops) and (p.dtype in dtypes or not dtypes)]
     if not found:

@@ -9,14 +9,14 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
-from torch_diode.cli.collect_options import How, Shapes
-from torch_diode.cli.collect_shapeset import shapeset_problems
-from torch_diode.cli.option_groups import spread
-from torch_diode.cli.output import say
-from torch_diode.cli.reading import may_be_dataset, read_all
-from torch_diode.collection.stratum import Sizes, sizes_of
+from torch_diode.cli.commands.collecting.collect_shapeset import shapeset_problems
+from torch_diode.cli.console.output import print_line
+from torch_diode.cli.options.collecting import How, Shapes
+from torch_diode.cli.options.groups import expand_options
+from torch_diode.collection.problem_class import Sizes, sizes_of
 from torch_diode.files.datasets import read_dataset, shards
-from torch_diode.files.faults import naming
+from torch_diode.files.file_errors import naming_file
+from torch_diode.toolkit.reading import may_be_dataset, read_all
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError, EmptySelectionError, FileFaultError
 from torch_diode.types.problem import MMShape
@@ -27,7 +27,7 @@ _MOST = 1000
 """Folders and files that are looked into for training data nobody has named."""
 
 
-@spread
+@expand_options
 def create_validation(
     context: typer.Context,
     how: How,
@@ -54,9 +54,9 @@ def create_validation(
         return
     given = shapeset_problems(shapeset, shapes.operations or [], shapes.dtypes or [])
     shapes.drawing(context.obj.device)  # what is wrong with its options shows
-    from torch_diode.cli import collecting
+    from torch_diode.toolkit import collect
 
-    with collecting.Collecting.of(COMMAND, context, how) as run:
+    with collect.Collecting.of(COMMAND, context, how) as run:
         run.run(unshared(given, taken_sizes(exclude, run.file)), {})
 
 
@@ -70,9 +70,9 @@ def validation_drawn(
 ) -> None:
     """Collect drawn shapes; with `going_on` an output that is finished will do."""
     wanted = shapes.drawing(context.obj.device)
-    from torch_diode.cli import collecting
+    from torch_diode.toolkit import collect
 
-    with collecting.Collecting.of(COMMAND, context, how, going_on) as run:
+    with collect.Collecting.of(COMMAND, context, how, going_on) as run:
         taken = taken_sizes(exclude, run.file)
         # A stream of its own: with the seed of training it would draw the same problems.
         drawn = wanted.problems(run.hardware, f"validation {run.seed}", taken)
@@ -91,19 +91,21 @@ def taken_sizes(exclude: Sequence[Path] | None, output: Path) -> set[Sizes]:
         try:
             dataset = read_dataset(path)
         except DiodeError as fault:
-            say(f"not compared with {_shown(path)}: {fault}")
+            print_line(f"not compared with {_shown(path)}: {fault}")
             continue
         taken |= _compared(path, dataset)
         compared = True
     if not compared:
-        say("compared with nothing: no other dataset was found; name training data with --exclude")
+        print_line(
+            "compared with nothing: no other dataset was found; name training data with --exclude"
+        )
     return taken
 
 
 def _compared(path: Path, dataset: Dataset) -> set[Sizes]:
     """A dataset's sizes; what was compared with is told."""
     count = len(dataset.problems)
-    say(f"compared with {count:,} problems of {_shown(path)}: none of their sizes is taken")
+    print_line(f"compared with {count:,} problems of {_shown(path)}: none of their sizes is taken")
     return sizes_in(dataset)
 
 
@@ -114,7 +116,7 @@ def _shown(path: Path) -> Path:
 
 
 def _here() -> Path:
-    with naming("the working directory"):
+    with naming_file("the working directory"):
         return Path.cwd()
 
 
@@ -127,7 +129,7 @@ def neighbours(output: Path) -> list[Path]:
     for what, found in (("folders", folders), ("files", files)):
         if len(found) > _MOST:
             more = len(found) - _MOST
-            say(f"not looked into: {more:,} more {what}; name training data with --exclude")
+            print_line(f"not looked into: {more:,} more {what}; name training data with --exclude")
     return [file for file in files[:_MOST] if may_be_dataset(file)]
 
 
@@ -182,5 +184,5 @@ def unshared(problems: Iterable[MMShape], taken: set[Sizes]) -> list[MMShape]:
             "some that are not; choose another shape set or name what to --exclude"
         )
     if len(found) < len(everything):
-        say(f"{len(everything) - len(found):,} problems left out: training data has them")
+        print_line(f"{len(everything) - len(found):,} problems left out: training data has them")
     return found

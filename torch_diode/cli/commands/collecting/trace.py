@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.cli.convert import refuse_existing
-from torch_diode.cli.output import say
-from torch_diode.cli.program import check_program, run_program
+from torch_diode.cli.commands.data.convert import refuse_existing
+from torch_diode.cli.console.output import print_line
 from torch_diode.files.shape_sets import write_shapes
+from torch_diode.toolkit.program import check_program, run_program
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
 
@@ -26,7 +26,7 @@ def trace(
 
     Example: torch-diode trace --output shapes.json train.py --steps 1
     """
-    from torch_diode.integration.trace import tracing
+    from torch_diode.integration.capture.trace import tracing
 
     if output.suffix != ".json":
         raise FileFaultError(f"{output}: got the ending {output.suffix!r}; expected .json")
@@ -42,8 +42,8 @@ def trace(
             "torch.compile?"
         )
     write_shapes(found.shapes(script.name), output)
-    say(f"{output}: {len(found.counts):,} problems, met {found.counts.total():,} times")
+    print_line(f"{output}: {len(found.counts):,} problems, met {found.counts.total():,} times")
     if found.left_out:
-        say(f"{found.left_out.total():,} matmuls left out: {', '.join(found.left_out)}")
+        print_line(f"{found.left_out.total():,} matmuls left out: {', '.join(found.left_out)}")
     if code:
         raise typer.Exit(code)

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.cli.output import say
-from torch_diode.cli.selection import selected
+from torch_diode.cli.console.output import print_line
 from torch_diode.files.datasets import FORMS, form_of, write_dataset
-from torch_diode.files.faults import naming
+from torch_diode.files.file_errors import naming_file
+from torch_diode.toolkit.selection import selected
 from torch_diode.types.errors import FileFaultError
 
 
@@ -34,7 +34,9 @@ def convert(
     dataset = selected(inputs, hardware, operations or [], duplicates)
     write_dataset(dataset, output, form)
     size = output.stat().st_size / 1e6
-    say(f"{output}: {len(dataset):,} timings of {len(dataset.problems):,} problems, {size:.1f} MB")
+    print_line(
+        f"{output}: {len(dataset):,} timings of {len(dataset.problems):,} problems, {size:.1f} MB"
+    )
 
 
 def form_for(output: Path, asked: str | None) -> str:
@@ -52,7 +54,7 @@ def form_for(output: Path, asked: str | None) -> str:
 def refuse_same(output: Path, *inputs: Path) -> None:
     """What is read is not to be written over."""
     for path in inputs:
-        with naming(output):
+        with naming_file(output):
             same = output.exists() and path.exists() and output.samefile(path)
         if same:
             raise FileFaultError(f"{output}: got what is read as the output; choose another name")
@@ -60,7 +62,7 @@ def refuse_same(output: Path, *inputs: Path) -> None:
 
 def refuse_existing(path: Path, overwrite: bool) -> None:
     """Nothing is lost by accident: an existing file needs the word for it."""
-    with naming(path):
+    with naming_file(path):
         there = path.exists()
     if there and not overwrite:
         raise FileFaultError(f"{path}: exists already; choose another name or give --overwrite")

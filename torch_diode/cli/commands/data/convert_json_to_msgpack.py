@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
-from torch_diode.cli.convert import refuse_existing
-from torch_diode.cli.output import console, say
+from torch_diode.cli.commands.data.convert import refuse_existing
+from torch_diode.cli.console.output import console, print_line
 from torch_diode.files.datasets import form_of, read_dataset, write_dataset
 from torch_diode.types.errors import FileFaultError
 
@@ -37,4 +37,4 @@ def convert_json_to_msgpack(
     for path, output in track(pairs, "Converting", console=console(), transient=True):
         dataset = read_dataset(path)
         write_dataset(dataset, output)
-        say(f"{output}: {len(dataset):,} timings")
+        print_line(f"{output}: {len(dataset):,} timings")

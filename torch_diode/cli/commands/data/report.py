@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torch_diode.cli.convert import refuse_same
-from torch_diode.cli.output import say
-from torch_diode.cli.timings import chip_of, read_timings
+from torch_diode.cli.commands.data.convert import refuse_same
+from torch_diode.cli.console.output import print_line
 from torch_diode.model.shipped import SHIPPED, model_file
-from torch_diode.types import checks
+from torch_diode.toolkit.timings import chip_of, read_timings
+from torch_diode.types import validation
 from torch_diode.types.errors import FileFaultError, MissingPartError
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ def report(
 
     Example: torch-diode report --dataset tutorial_validation.msgpack --model tutorial_model.pt
     """
-    from torch_diode.model.unseen import SCORED
+    from torch_diode.model.evaluation.holdout import SCORED
     from torch_diode.report.build import report_data
     from torch_diode.report.page import write_page
 
-    checks.one_of("report", "score", score, SCORED)
+    validation.one_of("report", "score", score, SCORED)
     if output.is_dir():
         raise FileFaultError(f"{output}: got a directory; expected the name of an HTML file")
     refuse_same(output, dataset, Path(model))
@@ -55,16 +55,16 @@ def report(
     folder = "/" if dataset.is_dir() else ""
     names = (dataset.resolve().name + folder, name)
     asked = _in_list(chosen, hardware) if default_list else None
-    say(f"Scoring {len(chosen):,} timings …")
+    print_line(f"Scoring {len(chosen):,} timings …")
     data = report_data(chosen, found, hardware, names, score, asked)
     write_page(output, data)
     size = output.stat().st_size / 1e6
     first = data["curves"]["model"][0]
-    say(f"{first['problems']:,} problems, regret@1 {first['geomean']:.4f}")
+    print_line(f"{first['problems']:,} problems, regret@1 {first['geomean']:.4f}")
     for gap in data["about"]["abstained"]:
-        say(f"{gap['problems']:,} more left out: {gap['reason']}")
-    say(data["about"]["scored_how"])
-    say(f"{output}: {size:.1f} MB; open it in a browser")
+        print_line(f"{gap['problems']:,} more left out: {gap['reason']}")
+    print_line(data["about"]["scored_how"])
+    print_line(f"{output}: {size:.1f} MB; open it in a browser")
 
 
 def _in_list(dataset: Dataset, hardware: Hardware) -> InList:
@@ -74,7 +74,7 @@ def _in_list(dataset: Dataset, hardware: Hardware) -> InList:
     def asked(rows: Ids) -> tuple[Flags, float]:
         if hardware.kind != "cuda":
             raise MissingPartError(f"Inductor's list is read for NVIDIA chips, not {hardware.name}")
-        from torch_diode.integration.default_lists import listed_rows
+        from torch_diode.integration.capture.default_lists import listed_rows
 
         found = listed_rows(dataset, rows, hardware)
         return found.rows, found.coverage

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from torch_diode.cli.output import print_json, print_table, say
-from torch_diode.cli.selection import selected
-from torch_diode.types import summary
+from torch_diode.cli.console.output import print_json, print_line, print_table
+from torch_diode.toolkit.selection import selected
+from torch_diode.types import dataset_summary
 from torch_diode.types.dataset import Dataset
 
 
@@ -33,17 +33,20 @@ def stats(
 
 def print_statistics(dataset: Dataset, limit: int = 20, lists_all: str = "--limit 0") -> None:
     """The statistics as a person reads them; `lists_all` is what to give for all problems."""
-    say(f"{len(dataset):,} timings of {len(dataset.problems):,} problems")
-    say(f"Hardware: {', '.join(dataset.texts('hardware'))}")
+    print_line(f"{len(dataset):,} timings of {len(dataset.problems):,} problems")
+    print_line(f"Hardware: {', '.join(dataset.texts('hardware'))}")
     released = [t for t in dataset.texts("torch") if t]
     if released:
-        say(f"Measured with torch {', '.join(released)}")
+        print_line(f"Measured with torch {', '.join(released)}")
     print_table(
         ("hardware", "operation", "problems", "configs", "failed"),
-        [(o.hardware, o.op, o.problems, o.configs, o.failed) for o in summary.operations(dataset)],
+        [
+            (o.hardware, o.op, o.problems, o.configs, o.failed)
+            for o in dataset_summary.operations(dataset)
+        ],
         right="llrrr",
     )
-    listed = summary.problems(dataset, limit or None)
+    listed = dataset_summary.problems(dataset, limit or None)
     rows = []
     for item in listed:
         problem, best = item.example.problem, item.fastest
@@ -54,7 +57,7 @@ def print_statistics(dataset: Dataset, limit: int = 20, lists_all: str = "--limi
     print_table(names, rows, right="lrrrrllrlr")
     if len(listed) < len(dataset.problems):
         more = len(dataset.problems) - len(listed)
-        say(f"… and {more:,} more problems ({lists_all} lists all)")
+        print_line(f"… and {more:,} more problems ({lists_all} lists all)")
 
 
 def as_data(dataset: Dataset, limit: int = 0) -> dict[str, Any]:
@@ -62,7 +65,7 @@ def as_data(dataset: Dataset, limit: int = 0) -> dict[str, Any]:
     return {
         "timings": len(dataset),
         "digest": dataset.digest,
-        "operations": [vars(item) for item in summary.operations(dataset)],
+        "operations": [vars(item) for item in dataset_summary.operations(dataset)],
         "problems": [
             {
                 "hardware": item.hardware,
@@ -72,6 +75,6 @@ def as_data(dataset: Dataset, limit: int = 0) -> dict[str, Any]:
                 "fastest": item.fastest.candidate.to_dict() if item.fastest else None,
                 "time_us": item.fastest.time_us if item.fastest else None,
             }
-            for item in summary.problems(dataset, limit or None)
+            for item in dataset_summary.problems(dataset, limit or None)
         ],
     }

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.cli.convert import refuse_existing
-from torch_diode.cli.output import print_json, print_table, say
-from torch_diode.cli.selection import selected
-from torch_diode.files.inductor_table import inductor_table
-from torch_diode.files.json_form import write_json
+from torch_diode.cli.commands.data.convert import refuse_existing
+from torch_diode.cli.console.output import print_json, print_line, print_table
+from torch_diode.files.json import write_json
 from torch_diode.files.tables import read_table, table_to, write_table
+from torch_diode.files.torch_lookup_table import inductor_table
+from torch_diode.toolkit.selection import selected
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.problem import MMShape
 from torch_diode.types.table import Table
@@ -46,7 +46,7 @@ def build(
     refuse_existing(output, overwrite)
     table = Table.from_dataset(selected([dataset], hardware, operations or []), k)
     write_table(table, output)
-    say(f"{output}: {len(table):,} problems on {', '.join(table.hardware)}")
+    print_line(f"{output}: {len(table):,} problems on {', '.join(table.hardware)}")
 
 
 @app.command()
@@ -78,7 +78,7 @@ def show(
     ]
     print_table(("hardware", "problem", "candidate", "µs"), rows, right="lllr")
     if limit and len(found) > limit:
-        say(f"… and {len(found) - limit:,} more problems (--limit 0 lists all)")
+        print_line(f"… and {len(found) - limit:,} more problems (--limit 0 lists all)")
 
 
 @app.command()
@@ -99,5 +99,5 @@ def export(
     refuse_existing(output, overwrite)
     entries = inductor_table(read_table(table))
     write_json(output, entries, depth=2)
-    say(f"{output}: {len(entries):,} keys; load it with json and set")
-    say("torch._inductor.config.lookup_table.table to it (torch 2.10 and later)")
+    print_line(f"{output}: {len(entries):,} keys; load it with json and set")
+    print_line("torch._inductor.config.lookup_table.table to it (torch 2.10 and later)")

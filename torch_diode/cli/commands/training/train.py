@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.cli.convert import refuse_existing
-from torch_diode.cli.option_groups import spread
-from torch_diode.cli.train_options import Learning, Model
+from torch_diode.cli.commands.data.convert import refuse_existing
+from torch_diode.cli.options.groups import expand_options
+from torch_diode.cli.options.training import Learning, Model
 from torch_diode.types.errors import InvalidValueError
 
 
-@spread
+@expand_options
 def train(
     context: typer.Context,
     model: Model,
@@ -55,7 +55,7 @@ def train(
     """
     refuse_existing(model, overwrite)
     source = _one_of(dataset, data_dir)
-    from torch_diode.cli.training import Data, Training
+    from torch_diode.toolkit.training.train import Data, Training
 
     data = Data(source, file_extensions, hardware_name, tuple(op_name or ()))
     Training(data, model, learning, context.obj.seed or 0, context.obj.device).run()

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.cli import validate_model as shared
-from torch_diode.cli.convert import refuse_same
-from torch_diode.cli.output import print_json, print_table, say
+from torch_diode.cli.commands.data.convert import refuse_same
+from torch_diode.cli.commands.training import validate_model as shared
+from torch_diode.cli.console.output import print_json, print_line, print_table
 from torch_diode.model.shipped import SHIPPED
 
 ANALYSIS = Path("model_performance_analysis_by_op.json")
@@ -45,9 +45,9 @@ def validate_max_autotune(
     all          5     1.0661      1.0000   0.9561   0.9441   0.9441   0.9441   0.9441
     mm           5     1.0661      1.0000   0.9561   0.9441   0.9441   0.9441   0.9441
     """
-    from torch_diode.cli.autotune_analysis import KS, analyse, derive, solution_for
-    from torch_diode.cli.validation import validate
-    from torch_diode.files.json_form import write_json
+    from torch_diode.files.json import write_json
+    from torch_diode.toolkit.max_autotune import KS, analyse, derive, solution_for
+    from torch_diode.toolkit.validate import validate
 
     refuse_same(output, max_autotune_solution, dataset)
     solution = solution_for(max_autotune_solution)
@@ -61,13 +61,13 @@ def validate_max_autotune(
             "each problem, which is what an exhaustive max-autotune would settle on"
         )
         if not as_json:
-            say(told)
+            print_line(told)
     analysis = analyse(found, solution, max_autotune_solution)
     write_json(output, analysis, 3)
     if as_json:
         print_json(analysis)
         return
-    say(f"Scored on {analysis['judged_on']}.")
+    print_line(f"Scored on {analysis['judged_on']}.")
     rows = []
     for name, part in (("all", analysis["all"]), *analysis["by_op"].items()):
         ratios = [f"{part['model'][f'top_{k}']['ratio']:.4f}" for k in KS]
@@ -76,8 +76,8 @@ def validate_max_autotune(
         regrets = (f"{part['solution']['regret']:.4f}", f"{with_aten:.4f}" if with_aten else "-")
         rows.append((name, part["problems"], *regrets, *ratios, share))
     head = ("op", "problems", "solution", "with ATen", *(f"@{k}" for k in KS), "no slower @1")
-    say("Solution: its best config over the best of all; @k: the model's best of k over it.")
+    print_line("Solution: its best config over the best of all; @k: the model's best of k over it.")
     print_table(head, rows, right="l" + "r" * 9)
     for note in analysis["notes"]:
-        say(f"Note: {note}.")
-    say(f"{output}: the analysis by operation")
+        print_line(f"Note: {note}.")
+    print_line(f"{output}: the analysis by operation")

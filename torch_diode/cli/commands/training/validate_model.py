@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from torch_diode.cli.output import print_json, say
+from torch_diode.cli.console.output import print_json, print_line
 from torch_diode.model.shipped import SHIPPED
 
 if TYPE_CHECKING:
-    from torch_diode.cli.validation import Validation
+    from torch_diode.toolkit.validate import Validation
 
 Model = Annotated[str, typer.Option(help="Model file, or `shipped` for the one that comes along.")]
 DatasetPath = Annotated[Path, typer.Option(help="Dataset file or directory of shards.")]
@@ -51,7 +51,7 @@ def validate_model(
     default list        530   1.0255        -        -        -        -   1.129   1.220   1.320
     ...
     """
-    from torch_diode.cli.validation import validate
+    from torch_diode.toolkit.validate import validate
 
     found = validate(model, dataset, hardware_name, tuple(op_name or ()), score, batch_size)
     if write_card:
@@ -66,23 +66,23 @@ def validate_model(
 
 def show(found: Validation, top_n_worst: int) -> None:
     """The scores as a person reads them."""
-    from torch_diode.cli import score_tables
+    from torch_diode.cli.console import score_tables
 
     evaluation = found.judged.evaluation
-    say(f"{found.path}: {found.metadata.kind} model of {found.metadata.hardware}")
-    say(f"Scored on {found.judged_on}.")
+    print_line(f"{found.path}: {found.metadata.kind} model of {found.metadata.hardware}")
+    print_line(f"Scored on {found.judged_on}.")
     score_tables.print_regret(evaluation)
     score_tables.print_slices(evaluation)
     score_tables.print_errors(evaluation)
     score_tables.print_worst(found.judged, found.dataset, top_n_worst)
     score_tables.say_notes(found.notes)
     if evaluation.worse:
-        say(f"ATen alone is better in: {', '.join(evaluation.worse)}.")
+        print_line(f"ATen alone is better in: {', '.join(evaluation.worse)}.")
 
 
 def as_data(found: Validation, top_n_worst: int) -> dict[str, Any]:
     """The scores as JSON has them."""
-    from torch_diode.cli import score_tables
+    from torch_diode.cli.console import score_tables
 
     return {
         "model": str(found.path),

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from torch_diode.model.shipped import SHIPPED
-from torch_diode.types import checks
+from torch_diode.types import validation
 from torch_diode.types.problem import LAYOUTS, OPS
 
 SHELLS = ("bash", "zsh", "fish")
@@ -32,7 +32,7 @@ def completion(
     zsh, in ~/.zshrc:       source <(torch-diode completion zsh)
     fish:   torch-diode completion fish > ~/.config/fish/completions/torch-diode.fish
     """
-    checks.one_of("completion", "shell", shell, SHELLS)
+    validation.one_of("completion", "shell", shell, SHELLS)
     root = context.find_root().command
     tree = _tree(root)
     sys.stdout.write({"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](tree))
@@ -58,12 +58,12 @@ def _tree(command: Any, name: str = "") -> dict[str, dict[str, str]]:
 @functools.cache
 def _choices() -> dict[str, tuple[str, ...]]:
     """What can follow an option, where that is a few words; after any other come files."""
-    from torch_diode.candidates.offers import TRITON_DTYPES
-    from torch_diode.cli.collect_options import METHODS, SEARCH_MODES, SEARCH_SPACES
-    from torch_diode.cli.train_options import MODEL_TYPES
+    from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
+    from torch_diode.cli.options.collecting import METHODS, SEARCH_MODES, SEARCH_SPACES
+    from torch_diode.cli.options.training import MODEL_TYPES
     from torch_diode.files.datasets import FORMS
     from torch_diode.hardware import known_names
-    from torch_diode.model.unseen import SCORED
+    from torch_diode.model.evaluation.holdout import SCORED
     from torch_diode.types.dataset import DUPLICATES
 
     return {

@@ -10,14 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from torch_diode.cli.output import note, print_json, say
-from torch_diode.cli.program import check_program, printing_aside, run_program
+from torch_diode.cli.console.output import note, print_json, print_line
 from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration import defaults, registration, settings
-from torch_diode.integration.record import Decision
+from torch_diode.integration import default_heuristic, registration, settings
+from torch_diode.integration.deciding.record import Decision
 from torch_diode.integration.status import Status
+from torch_diode.toolkit.program import check_program, printing_aside, run_program
 from torch_diode.types.hardware import Hardware
 
 
@@ -48,8 +48,8 @@ def explain(
     if as_json:
         print_json([_as_data(decision) for decision in decisions])
     else:
-        say(str(decisions))
-        say(str(status))
+        print_line(str(decisions))
+        print_line(str(status))
     if code:
         raise typer.Exit(code)
 
@@ -64,8 +64,8 @@ def _run_here(script: Path, arguments: Sequence[str]) -> tuple[int, Status]:
 def _run_as_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> tuple[int, Status]:
     """Run here, then lower what was compiled once more, as on the other chip; the program's exit
     code, and how things stood there."""
-    from torch_diode.integration.elsewhere import capturing, lower_on
-    from torch_diode.integration.lowering import check_kind
+    from torch_diode.integration.capture.fake_gpu import check_kind
+    from torch_diode.integration.capture.graph_capture import capturing, lower_on
 
     check_kind(chip)
     heuristic = _heuristic_for(chip)
@@ -79,10 +79,10 @@ def _run_as_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> tuple[
 
 def _heuristic_for(chip: Hardware) -> Heuristic:
     chosen = settings.from_environment()
-    found = defaults.default_heuristic(chip, chosen)
+    found = default_heuristic.default_heuristic(chip, chosen)
     if found is None:
         off = "the model is turned off, torch would decide"
-        why = off if chosen.model == defaults.NONE else defaults.NO_MODEL
+        why = off if chosen.model == default_heuristic.NONE else default_heuristic.NO_MODEL
         note(f"{chip.name}: {why}; the analytical heuristic answers instead")
     return found or AnalyticalHeuristic()
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from torch_diode.cli.output import print_json, print_table, say
-from torch_diode.files.faults import naming
+from torch_diode.cli.console.output import print_json, print_line, print_table
+from torch_diode.files.file_errors import naming_file
 from torch_diode.hardware import normalise
 from torch_diode.model.registry import PATH_VARIABLE, ModelRegistry
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
@@ -52,7 +52,7 @@ def models(
         names = ("heuristic", "hardware", "name", "kB", "kind", "@1", "@3", "@5", "torch", "triton")
         print_table(names, map(_row, entries), right="lllrlrrrll")
         for entry in entries:
-            say(entry["path"])
+            print_line(entry["path"])
 
 
 def _row(entry: dict[str, Any]) -> tuple[Any, ...]:
@@ -79,5 +79,5 @@ def _show_card(registry: ModelRegistry, entry: dict[str, Any]) -> None:
             )
         print_json(entry["card"])
         return
-    with naming(path):
-        say(path.read_text(encoding="utf-8"))
+    with naming_file(path):
+        print_line(path.read_text(encoding="utf-8"))

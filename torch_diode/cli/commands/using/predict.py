@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from torch_diode.cli.output import print_json, print_table, say
-from torch_diode.types import checks
+from torch_diode.cli.console.output import print_json, print_line, print_table
+from torch_diode.types import validation
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.problem import LAYOUTS, MMShape
 
 if TYPE_CHECKING:
-    from torch_diode.cli.asking import Asked
+    from torch_diode.toolkit.resolve_heuristic import HeuristicWithFallback
 
 HardwareName = Annotated[
     str | None, typer.Option(help="Chip to answer for; it need not be here. This machine's if not.")
@@ -53,16 +53,16 @@ def predict(
     ...
     A plain torch.compile runs aten.
     """
-    checks.one_of("predict", "layout", layout, LAYOUTS)
+    validation.one_of("predict", "layout", layout, LAYOUTS)
     problem = MMShape(
         op, m, n, k, B=b, dtype=dtype, tf32=tf32, bias=bias,
         transpose_a=layout[0] == "t", transpose_b=layout[1] == "t",
     )  # fmt: skip
     from torch_diode.candidates import candidate_space
-    from torch_diode.cli.asking import chip_named, whom_to_ask
+    from torch_diode.toolkit.resolve_heuristic import chip_named, resolve_heuristic
 
     chip = chip_named(hardware, context.obj.device)
-    asked, note = whom_to_ask(chip, model)
+    asked, note = resolve_heuristic(chip, model)
     space = candidate_space(problem, chip)
     ranking, why = asked.rank(problem, space)
     found = ranking.predictions(space, top)
@@ -89,7 +89,7 @@ def predict(
             }
         )
         return
-    say(f"{problem} on {chip.name}, {len(space):,} candidates, by {ranking.source}")
+    print_line(f"{problem} on {chip.name}, {len(space):,} candidates, by {ranking.source}")
     rows: list[tuple[Any, ...]] = []
     for place, p in enumerate(found, 1):
         error = "-" if p.sigma is None else f"{p.sigma:.0%}"
@@ -100,14 +100,14 @@ def predict(
     names = ("", "candidate", "µs", "±", "TFLOP/s", "of ATen")
     print_table(names, rows, right="rlrrrr")
     for text in notes:
-        say(f"Note: {text}.")
+        print_line(f"Note: {text}.")
     does = "leaves it to torch, which runs" if left_to_torch else "runs"
-    say(f"A plain torch.compile {does} {runs}.")
+    print_line(f"A plain torch.compile {does} {runs}.")
 
 
-def plain_choice(asked: Asked, problem: MMShape) -> Candidate:
+def plain_choice(asked: HeuristicWithFallback, problem: MMShape) -> Candidate:
     """What a plain compile runs; ATen where the first one asked leaves it to torch."""
-    from torch_diode.integration.plain import plain_ranking, runs_alone
+    from torch_diode.integration.deciding.plain_choice import plain_ranking, runs_alone
 
     found = plain_ranking(problem, asked.first, asked.chip)
     return Candidate(ATEN) if found is None else runs_alone(*found)

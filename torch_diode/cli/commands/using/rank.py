@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from torch_diode.cli.convert import refuse_same
-from torch_diode.cli.predict import HardwareName, ModelFile
+from torch_diode.cli.commands.data.convert import refuse_same
+from torch_diode.cli.commands.using.predict import HardwareName, ModelFile
 from torch_diode.files.atomic import STDOUT, descriptor, replacing
-from torch_diode.files.faults import naming
-from torch_diode.files.json_form import loads
+from torch_diode.files.file_errors import naming_file
+from torch_diode.files.json import loads
 from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidates import Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import (
     DiodeError,
     EmptySelectionError,
@@ -28,7 +28,7 @@ from torch_diode.types.errors import (
 from torch_diode.types.problem import MMShape
 
 if TYPE_CHECKING:
-    from torch_diode.cli.asking import Asked
+    from torch_diode.toolkit.resolve_heuristic import HeuristicWithFallback
 
 _DIGITS = 4
 
@@ -57,12 +57,12 @@ def rank(
     $ cat ranked.jsonl
     {"order":[0,1],"predicted_us":[29.1857,34.2314]}
     """
-    from torch_diode.cli.asking import chip_named, whom_to_ask
+    from torch_diode.toolkit.resolve_heuristic import chip_named, resolve_heuristic
 
     refuse_same(output, input_file)
-    with naming(input_file), input_file.open("rb"):
+    with naming_file(input_file), input_file.open("rb"):
         pass  # a wrong path shows before a model is loaded
-    asked, note = whom_to_ask(chip_named(hardware, context.obj.device), model)
+    asked, note = resolve_heuristic(chip_named(hardware, context.obj.device), model)
     reasons: Counter[str] = Counter()
     count = 0
     with replacing(output) as temporary, temporary.open("w", encoding="utf-8") as written:
@@ -78,8 +78,10 @@ def rank(
     told.write(f"{output}: {count:,} problems ranked\n")
 
 
-def _answers(path: Path, asked: Asked, top: int, reasons: Counter[str]) -> Iterator[dict[str, Any]]:
-    with naming(path), path.open("rb") as lines:
+def _answers(
+    path: Path, asked: HeuristicWithFallback, top: int, reasons: Counter[str]
+) -> Iterator[dict[str, Any]]:
+    with naming_file(path), path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
@@ -92,10 +94,12 @@ def _answers(path: Path, asked: Asked, top: int, reasons: Counter[str]) -> Itera
             yield answer
 
 
-def answer_for(data: Any, asked: Asked, top: int) -> tuple[dict[str, Any], list[str]]:
+def answer_for(
+    data: Any, asked: HeuristicWithFallback, top: int
+) -> tuple[dict[str, Any], list[str]]:
     """One line's answer, and what is to be said of it."""
     from torch_diode.candidates import candidate_space
-    from torch_diode.candidates.offers import can_offer
+    from torch_diode.candidates.gpu.eligibility import can_offer
 
     if not isinstance(data, dict):
         raise InvalidValueError(f"got {type(data).__name__}; expected an object")

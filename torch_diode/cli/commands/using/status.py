@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from torch_diode import __version__, _distribution
-from torch_diode.cli.output import print_json, print_table, say
+from torch_diode.cli.console.output import print_json, print_line, print_table
 from torch_diode.hardware import detect, known_names
 from torch_diode.integration import registration
 from torch_diode.integration.status import Status
@@ -32,8 +32,8 @@ def status(
     rows = [(name, value) for name, value in facts.items() if not isinstance(value, dict)]
     rows += [(f"hardware {name}", value) for name, value in facts["hardware"].items()]
     print_table(("what", "found"), rows)
-    say("")
-    say(str(found))
+    print_line("")
+    print_line(str(found))
 
 
 def machine_facts(device: str | None) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""GPU candidates: Triton template configs, eligibility, shared memory and registers."""

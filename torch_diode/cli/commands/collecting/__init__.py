@@ -1,0 +1,1 @@
+"""Commands that time kernels or find the problems to time."""

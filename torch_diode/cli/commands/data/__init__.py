@@ -1,0 +1,1 @@
+"""Commands that read, convert and show datasets and tables."""

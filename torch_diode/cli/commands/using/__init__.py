@@ -1,0 +1,1 @@
+"""Commands that show and explain decisions on this machine."""

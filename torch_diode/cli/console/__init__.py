@@ -1,0 +1,1 @@
+"""Terminal output: tables, notes and progress bars."""

@@ -1,0 +1,1 @@
+"""Collection on several machines through Ray."""

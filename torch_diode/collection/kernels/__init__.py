@@ -1,0 +1,1 @@
+"""Kernels to time: source, compilation, launch and reference results."""

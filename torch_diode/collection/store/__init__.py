@@ -1,0 +1,1 @@
+"""Storage of timings while a collection runs."""

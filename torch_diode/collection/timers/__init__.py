@@ -1,0 +1,1 @@
+"""Timers, one per kind of device."""

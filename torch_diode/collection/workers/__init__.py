@@ -1,0 +1,1 @@
+"""Worker processes that compile and time kernels."""

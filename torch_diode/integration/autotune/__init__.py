@@ -1,0 +1,1 @@
+"""Inductor's autotuning: feedback and clean benchmarking."""

@@ -1,0 +1,1 @@
+"""Lowering for a GPU that is not present, and tracing of programs."""

@@ -1,0 +1,1 @@
+"""From Inductor's request to the choices it gets."""

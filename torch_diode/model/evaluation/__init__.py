@@ -1,0 +1,1 @@
+"""Evaluation: regret, scores, held-out problems and plots."""

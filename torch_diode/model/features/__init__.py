@@ -1,0 +1,1 @@
+"""Features: what a model sees of a problem and its candidates."""

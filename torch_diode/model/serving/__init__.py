@@ -1,0 +1,1 @@
+"""Inference in numpy, as a compile uses it."""

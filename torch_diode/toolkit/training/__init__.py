@@ -1,0 +1,1 @@
+"""Training runs: data in, model, card and curves out."""

@@ -1,0 +1,1 @@
+"""Measuring code shared by workflows and benchmarks; not part of the wheel."""
