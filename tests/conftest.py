@@ -1,17 +1,27 @@
-"""Settings of all tests."""
+"""Settings and fixtures shared by all tests."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 # Tests run one on each core. With threads of their own on top, programs wait for one another's: a
 # training run of two seconds takes a minute. Before torch is imported, and for what tests start.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 import torch_diode
+from torch_diode.files.datasets import read_dataset, write_dataset
+from torch_diode.hardware import known
+from torch_diode.types.hardware import Hardware
+
+ROOT = Path(__file__).parents[1]
+SHIPPED_TIMINGS = ROOT / "diode_datasets/matmul/nvidia-h200/train/sweep-1.parquet"
+QUICK_TRAINING = ("--num-epochs", "3", "--hidden-dim", "16", "--num-layers", "1")
 
 # A shared or slow machine must not decide whether a test passes.
 settings.register_profile(
@@ -22,5 +32,50 @@ settings.load_profile("project")
 
 @pytest.fixture(scope="session", autouse=True)
 def torch_as_it_is() -> None:
-    """Importing torch-diode turns it on; tests that hold it against torch need torch alone."""
+    """Importing torch-diode turns it on; tests that compare it with torch need torch alone."""
     torch_diode.disable()
+
+
+@pytest.fixture(scope="session")
+def h200() -> Hardware:
+    """The chip the shipped timings and model are of."""
+    return known("nvidia-h200")
+
+
+@pytest.fixture
+def fake_h200(h200: Hardware) -> Iterator[Hardware]:
+    """An H200 as far as torch can tell: Inductor lowers for it, nothing runs."""
+    pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
+    from torch_diode.integration.capture.fake_gpu import pretend
+
+    with pretend(h200):
+        yield h200
+
+
+@pytest.fixture(scope="session")
+def timings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of shipped timings: `train.parquet` and `apart.msgpack`, which share no problem, and
+    `without_aten.parquet`."""
+    folder = tmp_path_factory.mktemp("timings")
+    whole = read_dataset(SHIPPED_TIMINGS)
+    number = whole.problems.ids
+    chosen = whole.take(number % 100 == 0)
+    codes, names = chosen.codes("template")
+    write_dataset(chosen, folder / "train.parquet")
+    write_dataset(whole.take(number % 700 == 1), folder / "apart.msgpack")
+    write_dataset(
+        chosen.take(~np.isin(codes, [names.index("aten")])), folder / "without_aten.parquet"
+    )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trained(timings: Path) -> Path:
+    """A model trained on `timings` in seconds, its card beside it."""
+    from tests.cli.program import inside
+
+    model = timings / "models" / "quick.pt"
+    data = ("--dataset", timings / "train.parquet", "--model", model)
+    ended = inside("--seed", "1", "train", *data, *QUICK_TRAINING)
+    assert ended.code == 0, ended.err
+    return model

@@ -18,8 +18,8 @@ ROOT = PACKAGE.parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 # The places that must survive anything.
 MAY_CATCH_ALL = {
-    PACKAGE / "integration" / "guard.py",
-    PACKAGE / "cli" / "program.py",
+    PACKAGE / "integration" / "hooks" / "fallback.py",
+    PACKAGE / "toolkit" / "program.py",
 }
 """Around every decision; around a user's own program, whose faults are shown as Python does."""
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 import shlex
 
-from tests.cli.conftest import SHIPPED
 from tests.cli.program import inside
+from tests.conftest import SHIPPED_TIMINGS as SHIPPED
 from torch_diode.files.datasets import read_dataset, write_dataset
 
 TRAIN = (

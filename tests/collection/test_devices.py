@@ -35,7 +35,7 @@ def test_the_cpu_has_as_many_processes_as_asked_for():
 def machine(monkeypatch):
     """Two chips of one kind and one of another: no such machine can be had for a test."""
     chips = [("0", H200), ("1", H100), ("2", H200)]
-    monkeypatch.setattr(devices, "apart", lambda function, *arguments: chips)
+    monkeypatch.setattr(devices, "run_in_subprocess", lambda function, *arguments: chips)
 
 
 def test_all_gpus_of_the_first_ones_kind_are_used(machine):

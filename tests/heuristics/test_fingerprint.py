@@ -230,11 +230,11 @@ def test_plain_values_are_the_same_in_every_process() -> None:
     program = (
         "from dataclasses import dataclass\n"
         "from pathlib import Path\n"
-        "from torch_diode.heuristics.fingerprint import callable_text\n"
+        "from torch_diode.heuristics.fingerprint import callable_fingerprint_text\n"
         "@dataclass\nclass Held:\n    names: frozenset\n"
         "HELD = (Held(frozenset('abcdef')), Path('a'), {1: {'x', 'y', 'z'}}, range(3), ...)\n"
         "def f(x): return HELD\n"
-        "print(callable_text(f))"
+        "print(callable_fingerprint_text(f))"
     )
     texts = {
         subprocess.run(

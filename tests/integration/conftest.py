@@ -35,16 +35,6 @@ def off(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def h200() -> Iterator[None]:
-    """This machine has an H200, as far as torch can tell."""
-    from torch_diode.hardware import known
-    from torch_diode.integration.capture.fake_gpu import pretend
-
-    with pretend(known("nvidia-h200")):
-        yield
-
-
-@pytest.fixture
 def benchmarked(monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
     """The lists of choices Inductor would have benchmarked; all of them tie."""
     from torch._inductor.select_algorithm import AlgorithmSelectorCache

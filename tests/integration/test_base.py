@@ -39,7 +39,7 @@ def total(x: torch.Tensor) -> torch.Tensor:
     return x.sum(-1)
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_a_second_decision_is_one_class_beside_the_first() -> None:
     assert "persistent_reduction" in lower(total, ROWS).source
     registration.enable(Forced(CONFIG), integrations=[PersistentReductions()])
@@ -51,7 +51,7 @@ def test_a_second_decision_is_one_class_beside_the_first() -> None:
     assert "persistent_reduction" in lower(total, ROWS).source
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_an_interface_that_is_not_there_fails_alone() -> None:
     class Missing(PersistentReductions):
         name = "missing"

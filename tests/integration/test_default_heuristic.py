@@ -33,7 +33,7 @@ OF_THIS_RELEASE = torch.__version__.startswith("2.11.")
 """Whether the shipped model's timings were taken with this torch."""
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_a_table_named_in_the_environment_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,7 +50,7 @@ def test_a_table_named_in_the_environment_decides(
     assert registration.explain()[0].source == "table"
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_an_unreadable_table_falls_back_with_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_DIODE_TABLE", "/nowhere/table.json")
     registration.register_on_import()
@@ -68,7 +68,7 @@ def test_nothing_to_go_by_is_none() -> None:
     assert default_heuristic(unknown, Settings()) is None
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_the_shipped_model_decides_where_nobody_says_otherwise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -82,7 +82,7 @@ def test_the_shipped_model_decides_where_nobody_says_otherwise(
     assert noted != OF_THIS_RELEASE
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_a_strict_user_gets_no_model_of_another_release(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TORCH_DIODE_MODEL")
     monkeypatch.setenv("TORCH_DIODE_STRICT", "1")
@@ -149,7 +149,7 @@ def stale_table(strict: bool = False) -> LookupTable:
     return LookupTable(Table((("nvidia-h200", problem, (entry,)),)), strict)
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 @pytest.mark.parametrize("chained", [False, True])
 @pytest.mark.parametrize("strictly", ["", "settings", "table"])
 def test_a_named_table_is_held_against_the_templates_that_are_here(
@@ -166,7 +166,7 @@ def test_a_named_table_is_held_against_the_templates_that_are_here(
     assert status.notes == (() if strictly else ("table: template changed since: triton::mm",))
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_named_model_is_held_against_the_release_that_is_here(strict: bool) -> None:
     model = ModelHeuristic(load_registered("matmul", known("nvidia-h200")))

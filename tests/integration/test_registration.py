@@ -47,7 +47,7 @@ def torch_state() -> dict[str, Any]:
     }
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_disable_puts_everything_back() -> None:
     before = torch_state()
     registration.enable(Forced(CONFIG))
@@ -62,7 +62,7 @@ def test_disable_puts_everything_back() -> None:
     assert torch_state() == before
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_enabling_changes_no_torch_config() -> None:
     before = torch._inductor.config.get_config_copy()
     registration.enable(Forced(CONFIG))
@@ -70,7 +70,7 @@ def test_enabling_changes_no_torch_config() -> None:
     assert torch._inductor.config.get_config_copy() == before
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_using_is_scoped_inside_and_outside_of_enable() -> None:
     before = torch_state()
     with registration.using(Forced(CONFIG)):
@@ -82,7 +82,7 @@ def test_using_is_scoped_inside_and_outside_of_enable() -> None:
     assert lower(torch.mm, inputs("mm")).kernels == ["mm"]
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_paused_it_is_torch_alone_and_then_what_it_was() -> None:
     before = torch_state()
     with registration.paused():
@@ -96,7 +96,7 @@ def test_paused_it_is_torch_alone_and_then_what_it_was() -> None:
     assert registration.status().mode == "single"
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_using_ends_after_an_error_too() -> None:
     def fails() -> None:
         with registration.using(Forced(CONFIG)):
@@ -107,7 +107,7 @@ def test_using_ends_after_an_error_too() -> None:
     assert not registration.status().enabled
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_every_thread_is_reached_whether_it_compiled_before_or_not() -> None:
     go, ready = threading.Event(), threading.Event()
     found: list[Any] = []
@@ -130,7 +130,7 @@ def test_every_thread_is_reached_whether_it_compiled_before_or_not() -> None:
     assert found == ["DiodeInductorChoices", [BLOCKS]]
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_status_tells_each_step_and_prints() -> None:
     registration.enable(Forced(CONFIG, name="mine"))
     lower(torch.mm, inputs("mm"), generate=False)
@@ -149,7 +149,7 @@ def test_status_tells_each_step_and_prints() -> None:
     assert "mine" in text
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_without_a_model_status_says_so() -> None:
     registration.enable()
     lower(torch.mm, inputs("mm"), generate=False)
@@ -158,7 +158,7 @@ def test_without_a_model_status_says_so() -> None:
     assert "no model, as TORCH_DIODE_MODEL says" in step.detail
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_explain_lists_and_logs_each_decision(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="torch_diode"), registration.using(Forced(CONFIG)):
         lower(torch.mm, inputs("mm"), generate=False)
@@ -237,7 +237,7 @@ def test_probe_asks_torch_now() -> None:
     assert steps["matmul"] == "ok"
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_scopes_that_end_in_another_order_leave_nothing_behind() -> None:
     def decides() -> str:
         lower(torch.mm, inputs("mm"), generate=False)
@@ -266,7 +266,7 @@ def test_a_scope_ends_as_it_began_whatever_was_done_in_it() -> None:
     assert registration.status().heuristics == {"any hardware": "forced"}
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_disable_also_undoes_what_a_handler_put_in_by_hand_set_up() -> None:
     before = dict(vars(select_algorithm.AlgorithmSelectorCache))
     with V.set_choices_handler(DiodeInductorChoices(Forced(CONFIG))):
@@ -276,7 +276,7 @@ def test_disable_also_undoes_what_a_handler_put_in_by_hand_set_up() -> None:
     assert dict(vars(select_algorithm.AlgorithmSelectorCache)) == before
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_a_heuristic_needs_no_name() -> None:
     class Nameless(Heuristic):
         def rank(self, *_: Any) -> None:

@@ -54,7 +54,7 @@ def test_without_matplotlib_the_card_says_what_is_missing(tmp_path):
     program = """
 import sys
 sys.modules["matplotlib"] = sys.modules["matplotlib.figure"] = None
-from torch_diode.model import plots
+from torch_diode.model.evaluation import plots
 from torch_diode.types.errors import MissingPartError
 try:
     plots.training_curves("curves.svg", [{"epoch": 1, "loss": 1.0, "list_loss": 1.0}])

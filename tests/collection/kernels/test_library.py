@@ -453,7 +453,9 @@ def _relative_error(
 def interpreted() -> list[dict[str, Any]]:
     if torch.cuda.is_available():
         pytest.skip("tests/gpu checks the numbers on the device")
-    code = "from tests.collection.test_kernels import run_in_interpreter; run_in_interpreter()"
+    code = (
+        "from tests.collection.kernels.test_library import run_in_interpreter; run_in_interpreter()"
+    )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],
         env={**os.environ, "TRITON_INTERPRET": "1"},

@@ -46,7 +46,7 @@ def test_what_is_finished_is_known_before_and_after_it_becomes_a_shard(tmp_path:
 WRITER = """
 import sys
 from pathlib import Path
-from tests.collection.test_store import finished
+from tests.collection.store.test_journal import finished
 from torch_diode.collection.store.journal import TimingStore
 store = TimingStore(Path(sys.argv[1]))
 for number in range(int(sys.argv[2]), 10**6):

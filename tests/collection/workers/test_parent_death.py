@@ -16,7 +16,7 @@ from torch_diode.collection.workers.parent_death import die_with_parent
 ROOT = Path(__file__).resolve().parents[3]
 COLLECTOR = """
 import signal, sys, time
-from torch_diode.collection.workers.pool import Crew
+from torch_diode.collection.workers.pool import WorkerPool
 
 def stubborn(mark):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -24,7 +24,7 @@ def stubborn(mark):
         time.sleep(seconds)
     return answer
 
-crew = Crew([stubborn, stubborn])
+crew = WorkerPool([stubborn, stubborn])
 crew.give(0, [600])
 crew.start()
 print(*crew.pids(), flush=True)

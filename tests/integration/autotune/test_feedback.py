@@ -19,7 +19,7 @@ CONFIG = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,TRITON"}
 
 
 @pytest.fixture
-def timed(monkeypatch: pytest.MonkeyPatch, h200: None) -> Iterator[None]:
+def timed(monkeypatch: pytest.MonkeyPatch, fake_h200: None) -> Iterator[None]:
     """Vendor kernels take 2 ms, Triton's 1 ms for every warp; the largest tile cannot run."""
 
     def lookup(self: Any, choices: list[Any], *args: Any, **kwargs: Any) -> dict[Any, float]:

@@ -15,12 +15,12 @@ from torch_diode.types.hardware import Hardware
 
 def test_torch_sees_the_pretended_chip_and_forgets_it() -> None:
     available = torch.cuda.is_available()
-    h200 = known("nvidia-h200")
-    with pretend(h200):
+    fake_h200 = known("nvidia-h200")
+    with pretend(fake_h200):
         assert torch.cuda.is_available()
         assert detect("cuda").name == "nvidia-h200"
         assert torch.cuda.get_device_properties(0).multi_processor_count == 132
-        assert device_hardware.hardware_of("cuda:0") == h200
+        assert device_hardware.hardware_of("cuda:0") == fake_h200
     assert torch.cuda.is_available() is available
 
 

@@ -44,7 +44,7 @@ def test_a_graph_that_torch_has_cached_is_seen_again():
     assert found[0].total() == 1
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 @pytest.mark.parametrize("on", [False, True])
 def test_a_matmul_asked_for_several_times_counts_once(on, benchmarked):
     if on:
@@ -55,7 +55,7 @@ def test_a_matmul_asked_for_several_times_counts_once(on, benchmarked):
     assert trace.counts == {MMShape("addmm", 256, 384, 512): 1}
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_nothing_is_seen_outside():
     with tracing() as trace:
         pass

@@ -19,7 +19,7 @@ from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.choices import DiodeInductorChoices
 from torch_diode.integration.hooks.fallback import DiodeWarning
 
-pytestmark = pytest.mark.usefixtures("h200")
+pytestmark = pytest.mark.usefixtures("fake_h200")
 
 M, N, K = 384, 512, 640
 X, W = Input((M, K), torch.float32), Input((K, N), torch.float32)

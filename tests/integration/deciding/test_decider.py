@@ -49,7 +49,7 @@ def test_another_version_has_another_fingerprint(monkeypatch: pytest.MonkeyPatch
     assert decider.fingerprint([]) != before
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_a_model_that_cannot_be_read_leaves_the_caches_to_torch() -> None:
     decider = Decider(Settings(model="/nonexistent/model.pt"))
     assert decider.fingerprint([torch.device("cuda", 0)]) == ""

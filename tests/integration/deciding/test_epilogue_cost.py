@@ -37,7 +37,7 @@ BYTES = M * N * 2
 X, W, BIAS, FULL = Input((M, K)), Input((K, N)), Input((N,)), Input((M, N))
 WIDE, NEXT = Input((4, M // 4, K)), Input((N, 256))
 
-pytestmark = pytest.mark.usefixtures("h200")
+pytestmark = pytest.mark.usefixtures("fake_h200")
 
 
 def found_in(

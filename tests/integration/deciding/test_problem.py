@@ -19,7 +19,7 @@ SEEN: list[MMShape] = []
 
 
 @pytest.fixture(autouse=True)
-def watch(h200: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def watch(fake_h200: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every problem Inductor poses, noted."""
     from torch_diode.integration.deciding import decider
 

@@ -22,7 +22,7 @@ from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.choices import DiodeInductorChoices
 from torch_diode.types.candidate import TritonGEMMConfig
 
-pytestmark = pytest.mark.usefixtures("h200")
+pytestmark = pytest.mark.usefixtures("fake_h200")
 
 SMALL = TritonGEMMConfig(16, 16, 16, group_m=8, num_stages=3, num_warps=1)
 # Either side of what decides about TF32 on some release: multiples of 8 and 16, 16 and 512. Two of
@@ -65,7 +65,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> Compared:
         found.asked_inductor += 1
         return real(*asked)
 
-    monkeypatch.setattr(torch_compat, "base_of", counted)
+    monkeypatch.setattr(torch_compat, "template_kwargs_of", counted)
     monkeypatch.setattr(template_kwargs, "shared", found)
     return found
 

@@ -26,14 +26,14 @@ import json, sys
 from pathlib import Path
 from typing import Any
 import torch
-from tests.integration import test_caches
+from tests.integration.hooks import test_cache_key
 from torch_diode.hardware import known
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import lower, pretend
 from tests.integration.cases import CONFIG, inputs
 from tests.integration.forced import Forced
 registration.enable(Forced(CONFIG))
-hit = test_caches.compiled_from_cache()
+hit = test_cache_key.compiled_from_cache()
 with pretend(known("nvidia-h200")):
     configs = lower(torch.mm, inputs("mm")).configs
 print(json.dumps({"hit": hit, "configs": configs}))

@@ -29,7 +29,7 @@ from torch_diode.types.candidate import ATEN, TritonGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.ranking import Ranking
 
-pytestmark = pytest.mark.usefixtures("h200")
+pytestmark = pytest.mark.usefixtures("fake_h200")
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 

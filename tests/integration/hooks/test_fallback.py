@@ -48,13 +48,13 @@ def test_a_fault_warns_once_per_cause_and_is_counted_each_time() -> None:
         for text in ("shape 12", "shape 34", "other"):
             assert guard.run(lambda text=text: fail(text)) is None  # type: ignore[misc]
     assert [str(w.message).rpartition("torch: ")[2] for w in caught] == [
-        "ValueError: shape 12 in fail of test_guard.py",
-        "ValueError: other in fail of test_guard.py",
+        "ValueError: shape 12 in fail of test_fallback.py",
+        "ValueError: other in fail of test_fallback.py",
     ]
     assert {w.category for w in caught} == {DiodeWarning}
     assert guard.counters.fallbacks == {
-        "ValueError: shape # in fail of test_guard.py": 2,
-        "ValueError: other in fail of test_guard.py": 1,
+        "ValueError: shape # in fail of test_fallback.py": 2,
+        "ValueError: other in fail of test_fallback.py": 1,
     }
 
 
@@ -77,7 +77,7 @@ def test_a_fault_that_says_nothing_is_known_by_its_place() -> None:
 
     with pytest.raises(AssertionError) as caught:
         mute()
-    assert cause_of(caught.value) == "AssertionError in mute of test_guard.py"
+    assert cause_of(caught.value) == "AssertionError in mute of test_fallback.py"
 
 
 def test_an_interrupt_passes_through() -> None:

@@ -8,7 +8,7 @@ from torch_diode.integration.capture.fake_gpu import Input, lower
 from torch_diode.integration.hooks.observer import Observer
 
 
-def test_an_observer_leaves_torchs_choice_as_it_was(h200):
+def test_an_observer_leaves_torchs_choice_as_it_was(fake_h200):
     plain = lower(torch.mm, [Input((256, 512)), Input((512, 384))])
     with Observer().watching():
         watched = lower(torch.mm, [Input((256, 512)), Input((512, 384))])

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.model.conftest import rows_of
 from torch_diode.model.evaluation.scoring import best_shift, evaluate_predictions
 from torch_diode.model.training.batches import log_regrets
 from torch_diode.types.errors import EmptySelectionError
-
-from .conftest import rows_of
 
 
 def without_aten(table):

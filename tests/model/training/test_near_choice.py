@@ -13,8 +13,8 @@ from torch_diode.model.checkpoint import load_network
 from torch_diode.model.features.extractor import TEMPLATES
 from torch_diode.model.registry import ModelRegistry, shipped_folders
 from torch_diode.model.serving.inference import NumpyNetwork
+from torch_diode.model.training import near_choice
 from torch_diode.model.training.near_choice import near_choices
-from torch_diode.model.training.trainer import near_choice
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.problem import MMShape
 

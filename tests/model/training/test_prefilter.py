@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.model.test_inference import made
+from tests.model.serving.test_inference import made
 from torch_diode.candidates.space import candidate_space
 from torch_diode.files.datasets import read_dataset
 from torch_diode.model.checkpoint import load_model, load_network

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 import torch
 
+from tests.model.conftest import rows_of
 from torch_diode.model.evaluation.scoring import best_shift, evaluate_predictions, predict_times
 from torch_diode.model.training.batches import ProblemBatches
 from torch_diode.model.training.losses import listwise_loss, regression_loss
 from torch_diode.model.training.trainer import TrainingOptions, split_table, train, write_history
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
-
-from .conftest import rows_of
 
 SMALL = TrainingOptions(
     shape={"hidden": 16, "layers": 1, "aten_hidden": 16},

@@ -39,7 +39,7 @@ def some(problem: MMShape, count: int) -> list[Candidate]:
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_exactly_the_wanted_candidates_are_rendered(problem):
     wanted = some(problem, 7)
     before = torch.backends.cuda.matmul.allow_tf32
@@ -58,7 +58,7 @@ def test_exactly_the_wanted_candidates_are_rendered(problem):
         assert ("ALLOW_TF32 : tl.constexpr = True" in text) == problem.tf32
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_a_kernel_compiles_in_another_process():
     problem = PROBLEMS[4]
     config = TritonGEMMConfig(32, 32, 32, group_m=8, num_stages=2, num_warps=4)
@@ -67,7 +67,7 @@ def test_a_kernel_compiles_in_another_process():
         assert pool.apply(compile_static, (kernel,)) == ""
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_what_the_compiler_refuses_is_an_answer():
     (kernel,) = static_kernels(PROBLEMS[4], [Candidate(ATEN), *some(PROBLEMS[4], 1)])
     path = Path(kernel.request.module_path)
@@ -78,7 +78,7 @@ def test_what_the_compiler_refuses_is_an_answer():
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_a_problems_tensors_are_what_its_kernels_were_rendered_for(problem):
     (kernel, *_) = static_kernels(problem, [Candidate(ATEN), *some(problem, 1)])
     tensors = operands(problem, torch.device("cpu"), torch.Generator().manual_seed(0))
@@ -90,7 +90,7 @@ def test_a_problems_tensors_are_what_its_kernels_were_rendered_for(problem):
         given_to(kernel, tensors)
 
 
-@pytest.mark.usefixtures("h200")
+@pytest.mark.usefixtures("fake_h200")
 def test_a_bias_of_one_column_is_copied_as_inductor_copies_it():
     problem = MMShape("addmm", 200, 1, 64, dtype="float16")
     (kernel, *_) = static_kernels(problem, [Candidate(ATEN), *some(problem, 1)])

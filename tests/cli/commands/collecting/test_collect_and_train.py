@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from tests.cli.conftest import QUICK
 from tests.cli.program import inside, told_off
+from tests.conftest import QUICK_TRAINING as QUICK
 
 
 @pytest.fixture

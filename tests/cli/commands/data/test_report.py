@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests import samples
-from tests.cli.conftest import QUICK
 from tests.cli.program import inside, refusal, torch_diode
+from tests.conftest import QUICK_TRAINING as QUICK
 from torch_diode.files.datasets import read_dataset, write_dataset
 
 ROOT = Path(__file__).parents[4]

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.cli.conftest import QUICK
 from tests.cli.program import inside, told_off
+from tests.conftest import QUICK_TRAINING as QUICK
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.model.checkpoint import load_model, load_weights
 from torch_diode.toolkit.training import train

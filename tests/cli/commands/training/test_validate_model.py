@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from tests import samples
-from tests.cli.conftest import SHIPPED
 from tests.cli.program import inside, told_off
+from tests.conftest import SHIPPED_TIMINGS as SHIPPED
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.hardware import known
 from torch_diode.model.registry import ModelRegistry
