@@ -11,7 +11,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 
 
-def rehearse(name: str, output: Path, *options: str) -> tuple[dict[str, Any], str]:
+def dry_run(name: str, output: Path, *options: str) -> tuple[dict[str, Any], str]:
     """What a benchmark writes and prints in its dry form."""
     command = [sys.executable, str(ROOT / "benchmarks" / name), "--dry", "--output", str(output)]
     done = subprocess.run(

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.rehearsal import rehearse
+from tests.benchmarks.dry_run import dry_run
 from torch_diode.integration.deciding.epilogue_cost import IN_L2, LAUNCH_US
 
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 
 
 def test_what_follows_is_counted_and_judged(tmp_path: Path) -> None:
-    data, printed = rehearse("epilogues.py", tmp_path / "epilogues.json", "--problems", "12")
+    data, printed = dry_run("epilogues.py", tmp_path / "epilogues.json", "--problems", "12")
     assert len(data["rows"]) == 12
     for row in data["rows"]:
         assert row["counted_us"] > 0.5

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.benchmarks.rehearsal import ROOT
+from tests.benchmarks.dry_run import ROOT
 
 SCRIPT = ROOT / "benchmarks" / "front_page.py"
 

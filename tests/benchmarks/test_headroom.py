@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks.rehearsal import ROOT
+from tests.benchmarks.dry_run import ROOT
 from tests.integration.forced import Forced
 from torch_diode.hardware import known
 

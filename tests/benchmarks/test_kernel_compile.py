@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.rehearsal import ROOT
+from tests.benchmarks.dry_run import ROOT
 
 pytest.importorskip("triton", reason="kernels are compiled by triton")
 

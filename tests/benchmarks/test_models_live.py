@@ -13,14 +13,14 @@ import pytest
 import torch
 from torch._inductor import select_algorithm as select
 
-from tests.benchmarks.rehearsal import ROOT, rehearse
+from tests.benchmarks.dry_run import ROOT, dry_run
 from torch_diode.hardware import known
 from torch_diode.integration.capture.fake_gpu import Input, lower, pretend
 
 
 def test_every_model_runs_and_agrees_with_eager(tmp_path: Path) -> None:
     output = tmp_path / "models.json"
-    data, printed = rehearse("models_live.py", output, "--modes", "reduce-overhead")
+    data, printed = dry_run("models_live.py", output, "--modes", "reduce-overhead")
     names = {row["model"] for row in data["rows"]}
     assert len(names) == 7
     assert len(data["rows"]) == 28
@@ -34,7 +34,7 @@ def test_every_model_runs_and_agrees_with_eager(tmp_path: Path) -> None:
 def test_the_better_of_two_modes_is_what_counts(tmp_path: Path) -> None:
     output = tmp_path / "models.json"
     options = ("--models", "dit", "recommender", "--modes", "reduce-overhead", "max-autotune")
-    data, _ = rehearse("models_live.py", output, *options)
+    data, _ = dry_run("models_live.py", output, *options)
     turns = [row for row in data["rows"] if "in turn" in row]
     assert len(turns) == 2 * 2 * 2
     assert {row["mode"] for row in turns} == {"reduce-overhead", "max-autotune"}
@@ -52,7 +52,7 @@ def test_the_better_of_two_modes_is_what_counts(tmp_path: Path) -> None:
         between = cold[True] / math.sqrt(cold[False] * again)
         assert ratios["compile over reduce-overhead"] == pytest.approx(between)
     before = len(data["rows"])
-    again, _ = rehearse("models_live.py", output, *options)
+    again, _ = dry_run("models_live.py", output, *options)
     assert len(again["rows"]) == before, "what is there is not measured again"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks.rehearsal import ROOT, rehearse
+from tests.benchmarks.dry_run import ROOT, dry_run
 from torch_diode.candidates.gpu.k_loop import as_in_space
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.hardware.catalog import known
@@ -38,7 +38,7 @@ def test_a_real_models_problem_is_one_whichever_set_has_it(
 def test_every_part_is_rehearsed_and_gone_on_with(tmp_path: Path) -> None:
     output = tmp_path / "selection.json"
     few = ("--processes", "1", "--minutes", "5", "--cold", "1")
-    data, printed = rehearse(
+    data, printed = dry_run(
         "selection_live.py", output, "--problems", "2", "--parts", "clean,cold", *few
     )
     assert data["dry"]
@@ -56,7 +56,7 @@ def test_every_part_is_rehearsed_and_gone_on_with(tmp_path: Path) -> None:
     assert ratio["problems"] == 2
     assert "diode over aten" in printed
 
-    again, _ = rehearse("selection_live.py", output, "--problems", "2", "--parts", "tuned", *few)
+    again, _ = dry_run("selection_live.py", output, "--problems", "2", "--parts", "tuned", *few)
     assert len(again["commands"]) == 2
     assert [row["times"]["aten"] for row in again["rows"]] == [
         row["times"]["aten"] for row in data["rows"]
@@ -133,7 +133,7 @@ def test_compile_seconds_are_weighted_to_all_problems(monkeypatch: pytest.Monkey
 
 def test_compiling_alone_needs_nothing_timed(tmp_path: Path) -> None:
     few = ("--processes", "1", "--minutes", "5", "--cold", "1")
-    data, _ = rehearse(
+    data, _ = dry_run(
         "selection_live.py", tmp_path / "cold.json", "--problems", "1", "--parts", "cold", *few
     )
     assert data["summary"]["compile seconds"]["problems"] == 1

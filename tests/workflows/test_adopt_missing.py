@@ -14,7 +14,7 @@ from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
 
-SCRIPT = Path(__file__).parents[1] / "workflows/adopt_missing.py"
+SCRIPT = Path(__file__).parents[2] / "workflows/adopt_missing.py"
 PROBLEM, OTHER = MMShape("mm", 512, 512, 64), MMShape("mm", 512, 512, 128)
 OLD, NEW, TOO_LARGE = (Candidate("triton::mm", TritonGEMMConfig(64, 64, k)) for k in (32, 64, 128))
 

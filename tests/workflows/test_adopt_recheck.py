@@ -15,7 +15,7 @@ from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
 
-SCRIPT = Path(__file__).parents[1] / "workflows/adopt_recheck.py"
+SCRIPT = Path(__file__).parents[2] / "workflows/adopt_recheck.py"
 FIRST, SECOND = MMShape("mm", 64, 64, 64), MMShape("mm", 128, 128, 128)
 CANDIDATES = [
     Candidate(ATEN),

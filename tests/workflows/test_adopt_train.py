@@ -13,7 +13,7 @@ from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 KNOWN, TIMED_ALONE, FRESH = (MMShape("mm", 517, 523, k) for k in (541, 547, 557))
 
 

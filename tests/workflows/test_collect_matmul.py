@@ -13,7 +13,7 @@ from torch_diode.files.datasets import read_dataset, write_dataset
 
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 VALIDATION = ROOT / "diode_datasets/matmul/nvidia-h200/validation"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-DEMO = Path(__file__).parents[1] / "workflows" / "demo.py"
+DEMO = Path(__file__).parents[2] / "workflows" / "demo.py"
 
 
 @pytest.fixture(scope="module")

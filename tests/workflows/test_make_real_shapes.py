@@ -17,7 +17,7 @@ from torch_diode.files.shape_sets import read_shapes, write_shapes
 from torch_diode.types.problem import OPS, MMShape
 from torch_diode.types.shapes import CountedShape, OperationShapeSet
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "diode_datasets" / "shapes" / "real_models.json"
 SCRIPT = ROOT / "workflows" / "make_real_shapes.py"
 

@@ -12,7 +12,7 @@ import pytest
 
 from torch_diode.files.datasets import read_dataset, write_dataset
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DATA = ROOT / "diode_datasets/matmul/nvidia-h200/train/sweep-1.parquet"
 COMMAND = f"{sys.executable} -m torch_diode"
 

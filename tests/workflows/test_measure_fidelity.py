@@ -23,7 +23,7 @@ from torch_diode.types.errors import EmptySelectionError
 
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 
-SCRIPT = Path(__file__).parents[1] / "workflows" / "measure_fidelity.py"
+SCRIPT = Path(__file__).parents[2] / "workflows" / "measure_fidelity.py"
 H200 = known("nvidia-h200")
 VALIDATION = SCRIPT.parents[1] / "diode_datasets/matmul/nvidia-h200/validation/full-2.parquet"
 
