@@ -36,7 +36,7 @@ PARTS = ("own", "unseen", "elsewhere")
 def kinds(dataset: Dataset) -> list[str]:
     """Op and precision of every problem."""
     found = (dataset.problem(int(row)) for row in dataset.problems.first)
-    return [f"{p.op}/{'tf32' if p.tf32 else p.dtype}" for p in found]
+    return [problem.kind for problem in found]
 
 
 def divided(dataset: Dataset, workload: str, seed: int) -> dict[str, Dataset]:

@@ -58,7 +58,7 @@ def vendor_problems(count: int, seed: int) -> list[MMShape]:
     found: dict[MMShape, None] = {}
     while len(found) < count:
         problem = _vendor_problem(source)
-        limit = MOST_FLOPS["tf32" if problem.tf32 else problem.dtype]
+        limit = MOST_FLOPS[problem.precision]
         small = problem.flops <= limit and problem.bytes_moved <= MOST_BYTES
         if small and sizes_of(problem) not in never:
             found[problem] = None

@@ -77,7 +77,7 @@ def _draw(kind: dict[str, Any], size: str, source: random.Random, hardware: Hard
             tf32=kind.get("tf32", False),
             **({"bias": kind["bias"]} if "bias" in kind else {}),
         )
-        rate = hardware.peak_tflops("tf32" if problem.tf32 else problem.dtype) * 1e6
+        rate = hardware.peak_tflops(problem.precision) * 1e6
         least = max(problem.flops / rate, problem.bytes_moved / hardware.memory_gbps / 1e3)
         if least <= MOST_ROOFLINE_US and size_class(problem, hardware) == size:
             return problem

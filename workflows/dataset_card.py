@@ -57,18 +57,13 @@ class Part:
         return np.asarray(1.09 * self.spread[best] / 0.6745 / np.sqrt(self.repeats[best]))
 
 
-def precision(problem: MMShape) -> str:
-    """The dtype, or tf32."""
-    return "tf32" if problem.tf32 else problem.dtype
-
-
 def count_table(title: str, part: Part) -> str:
     """Problems and timings by op and precision, as Markdown."""
-    problems = Counter((p.op, precision(p)) for p in part.problems)
+    problems = Counter((p.op, p.precision) for p in part.problems)
     sizes = np.bincount(part.ids)
     timings: Counter[tuple[str, str]] = Counter()
     for problem, row in zip(part.problems, part.dataset.problems.first.tolist(), strict=True):
-        timings[problem.op, precision(problem)] += int(sizes[part.ids[row]])
+        timings[problem.op, problem.precision] += int(sizes[part.ids[row]])
     lines = [
         f"**{title}**: {len(part.problems):,} problems, {len(part.dataset):,} timings.",
         "",

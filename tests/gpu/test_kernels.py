@@ -84,7 +84,7 @@ def error_of(
 
 
 def tolerance(problem: MMShape) -> float:
-    return TOLERANCE["tf32" if problem.tf32 else problem.dtype]
+    return TOLERANCE[problem.precision]
 
 
 @pytest.mark.parametrize(("dtype", "tf32"), DTYPES)

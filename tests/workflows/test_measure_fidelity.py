@@ -51,7 +51,7 @@ def test_problems_are_balanced_and_the_same_for_the_same_seed(workflow):
     assert sizes == {"tiny": 14, "small": 14, "medium": 14, "large": 14}
     assert {problem.op for problem in problems} == {"mm", "addmm", "bmm", "baddbmm"}
     assert {problem.layout for problem in problems} == {"nn", "nt", "tn"}
-    precisions = {"tf32" if problem.tf32 else problem.dtype for problem in problems}
+    precisions = {problem.precision for problem in problems}
     assert precisions == {"bfloat16", "float16", "float32", "tf32"}
 
 

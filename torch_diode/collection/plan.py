@@ -88,8 +88,7 @@ def kind_of(problem: MMShape) -> tuple[Any, ...]:
         unit_of(problem.N, item),
         unit_of(problem.K, item) if not problem.transpose_a or problem.transpose_b else 1,
     )
-    precision = "tf32" if problem.tf32 else problem.dtype
-    return (problem.op, precision, problem.layout, problem.bias, units)
+    return (problem.op, problem.precision, problem.layout, problem.bias, units)
 
 
 def kind_name(kind: tuple[Any, ...]) -> str:

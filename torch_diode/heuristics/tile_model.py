@@ -147,4 +147,4 @@ def _step_us(problem: MMShape, tiles: Tiles, hardware: Hardware, constants: Cons
 
 def peak_tflops(problem: MMShape, hardware: Hardware) -> float:
     """The chip's published rate in this problem's precision; 0 where it is not known."""
-    return hardware.peak_tflops("tf32" if problem.tf32 else problem.dtype)
+    return hardware.peak_tflops(problem.precision)

@@ -49,9 +49,8 @@ class ModelWrapper:
                 f"the model is of {self.metadata.arch} ({self.metadata.hardware}), "
                 f"{hardware.name} is {hardware.arch or 'of no known architecture'}"
             )
-        precision = "tf32" if problem.tf32 else problem.dtype
-        if f"{problem.op}/{precision}" not in self._covers or problem.out_dtype != problem.dtype:
-            return f"the model was not trained on {problem.op} in {precision}"
+        if problem.kind not in self._covers or problem.out_dtype != problem.dtype:
+            return f"the model was not trained on {problem.op} in {problem.precision}"
         for name, most in self._limits.items():
             if getattr(problem, name) > most:
                 return (

@@ -129,7 +129,7 @@ def _kinds(timings: PredictedTimings, chosen: Ids) -> tuple[list[dict[str, Any]]
             kinds.append(
                 {
                     "op": op,
-                    "precision": "tf32" if problem.tf32 else problem.dtype,
+                    "precision": problem.precision,
                     "layout": problem.layout,
                     "tail": ":".join(rest),
                     "batched": op in BATCHED,

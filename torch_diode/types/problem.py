@@ -92,6 +92,16 @@ class MMShape:
         return "nt"[self.transpose_a] + "nt"[self.transpose_b]
 
     @property
+    def precision(self) -> str:
+        """The arithmetic of the products: `tf32` where allowed, otherwise the dtype."""
+        return "tf32" if self.tf32 else self.dtype
+
+    @property
+    def kind(self) -> str:
+        """`op/precision`: the unit in which models state their coverage."""
+        return f"{self.op}/{self.precision}"
+
+    @property
     def flops(self) -> int:
         """Multiply-adds counted as two, the bias not counted."""
         return 2 * self.B * self.M * self.N * self.K

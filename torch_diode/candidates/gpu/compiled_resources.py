@@ -57,8 +57,7 @@ class MeasuredKernels:
 
 def kernel_name(template: str, problem: MMShape) -> str:
     """What rows are filed under. float16 needs what bfloat16 needs, and is filed with it."""
-    precision = "tf32" if problem.tf32 else problem.dtype
-    precision = "bfloat16" if precision == "float16" else precision
+    precision = "bfloat16" if problem.precision == "float16" else problem.precision
     return f"{template}/{precision}/{problem.layout}"
 
 

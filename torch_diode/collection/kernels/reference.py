@@ -24,7 +24,7 @@ class Reference:
         self._expected = tensors.out.to(torch.float32, copy=True)
         self._scale = self._expected.norm()
         self._out = tensors.out
-        self._limit = TOLERANCE["tf32" if tensors.problem.tf32 else tensors.problem.dtype]
+        self._limit = TOLERANCE[tensors.problem.precision]
 
     def error_of(self, launch: Launch) -> torch.Tensor:
         """How far off a launch's result is: a number on the device, so that nobody waits for it;

@@ -145,7 +145,7 @@ Problems = ProblemArrays | OneProblem
 
 def precision_of(problem: MMShape) -> int:
     """The number of what its products are computed in."""
-    name = "tf32" if problem.tf32 else problem.dtype
+    name = problem.precision
     return PRECISIONS.index(name) if name in PRECISIONS else len(PRECISIONS)
 
 
