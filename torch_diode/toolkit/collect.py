@@ -149,12 +149,12 @@ class Collecting:
         )
 
     def _provenance(self, settings: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-        from torch_diode.integration.autotune.collected import collected_now
+        from torch_diode.integration.autotune.collected import dataset_provenance
 
         # A cluster's machines may have another torch, with other templates, than this one.
         ours = self.hardware.kind != "cpu" and self.versions == versions()
         facts = {"seed": str(self.seed), FINISHED: settings_digest(settings)}
-        return collected_now(templates=ours, **facts)
+        return dataset_provenance(templates=ours, **facts)
 
     def _settings(self, problems: Sequence[MMShape], options: Mapping[str, Any]) -> dict[str, Any]:
         """What a rerun has to agree in; last the problems themselves, whatever chose them."""

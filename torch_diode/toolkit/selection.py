@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from torch_diode.hardware import normalise
-from torch_diode.toolkit.reading import read_all
+from torch_diode.toolkit.datasets import read_all
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError
 

@@ -10,7 +10,7 @@ import numpy as np
 from torch_diode.cli.console.output import note
 from torch_diode.collection.workers.fork_safety import run_in_subprocess
 from torch_diode.hardware import detect, known, known_names, normalise
-from torch_diode.toolkit.reading import read_all
+from torch_diode.toolkit.datasets import read_all
 from torch_diode.types import validation
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError

@@ -21,7 +21,7 @@ from torch_diode.model.metadata import ModelMetadata
 from torch_diode.model.provenance import dataset_noise_floor
 from torch_diode.model.shipped import SHIPPED, model_file
 from torch_diode.toolkit.baselines import Baselines, baselines
-from torch_diode.toolkit.reading import read_all
+from torch_diode.toolkit.datasets import read_all
 from torch_diode.toolkit.timings import chip_of, choose
 from torch_diode.types import validation
 from torch_diode.types.dataset import Dataset

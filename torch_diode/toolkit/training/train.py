@@ -44,7 +44,7 @@ from torch_diode.toolkit.baselines import baselines
 from torch_diode.toolkit.timings import chip_of, read_timings
 from torch_diode.toolkit.training.fine_tuning import Start, continued, start_from, with_replay
 from torch_diode.toolkit.training.parallel import TrainingJob, train_in_parallel
-from torch_diode.toolkit.training.teachers import distill, make_teachers, teacher_jobs
+from torch_diode.toolkit.training.distillation import distill, make_teachers, teacher_jobs
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import (
     InvalidValueError,

@@ -16,7 +16,7 @@ from torch_diode.cli.options.groups import expand_options
 from torch_diode.collection.problem_class import Sizes, sizes_of
 from torch_diode.files.datasets import read_dataset, shards
 from torch_diode.files.file_errors import naming_file
-from torch_diode.toolkit.reading import may_be_dataset, read_all
+from torch_diode.toolkit.datasets import may_be_dataset, read_all
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError, EmptySelectionError, FileFaultError
 from torch_diode.types.problem import MMShape

@@ -13,7 +13,7 @@ from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.problem import LAYOUTS, MMShape
 
 if TYPE_CHECKING:
-    from torch_diode.toolkit.resolve_heuristic import HeuristicWithFallback
+    from torch_diode.toolkit.predict import HeuristicWithFallback
 
 HardwareName = Annotated[
     str | None, typer.Option(help="Chip to answer for; it need not be here. This machine's if not.")
@@ -59,7 +59,7 @@ def predict(
         transpose_a=layout[0] == "t", transpose_b=layout[1] == "t",
     )  # fmt: skip
     from torch_diode.candidates import candidate_space
-    from torch_diode.toolkit.resolve_heuristic import chip_named, resolve_heuristic
+    from torch_diode.toolkit.predict import chip_named, resolve_heuristic
 
     chip = chip_named(hardware, context.obj.device)
     asked, note = resolve_heuristic(chip, model)

@@ -28,7 +28,7 @@ from torch_diode.types.errors import (
 from torch_diode.types.problem import MMShape
 
 if TYPE_CHECKING:
-    from torch_diode.toolkit.resolve_heuristic import HeuristicWithFallback
+    from torch_diode.toolkit.predict import HeuristicWithFallback
 
 _DIGITS = 4
 
@@ -57,7 +57,7 @@ def rank(
     $ cat ranked.jsonl
     {"order":[0,1],"predicted_us":[29.1857,34.2314]}
     """
-    from torch_diode.toolkit.resolve_heuristic import chip_named, resolve_heuristic
+    from torch_diode.toolkit.predict import chip_named, resolve_heuristic
 
     refuse_same(output, input_file)
     with naming_file(input_file), input_file.open("rb"):

@@ -10,7 +10,7 @@ import pytest
 from tests import samples
 from tests.cli.program import inside, told_off
 from torch_diode.files.datasets import read_dataset, write_dataset
-from torch_diode.toolkit.reading import read_all
+from torch_diode.toolkit.datasets import read_all
 from torch_diode.types.errors import EmptySelectionError, FileFaultError, InvalidValueError
 
 H200 = samples.dataset().filter(hardware="nvidia-h200")

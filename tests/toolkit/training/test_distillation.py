@@ -23,7 +23,7 @@ from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.serving.inference import NumpyNetwork
 from torch_diode.model.training.distillation import DistillationOptions
 from torch_diode.model.training.trainer import SplitTables, TrainingOptions, split_table, train
-from torch_diode.toolkit.training import teachers
+from torch_diode.toolkit.training import distillation as teachers
 from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")
