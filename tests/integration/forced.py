@@ -46,7 +46,7 @@ class Forced(Heuristic):
         return f"{self.name}:{self.template}:{self.config}"
 
 
-class Answering(Heuristic):
+class FunctionHeuristic(Heuristic):
     """Whatever a function returns or raises."""
 
     def __init__(
@@ -63,4 +63,4 @@ class Answering(Heuristic):
 
 def abstaining() -> Heuristic:
     """Never has an answer."""
-    return Answering(lambda candidates: None, "abstaining")
+    return FunctionHeuristic(lambda candidates: None, "abstaining")

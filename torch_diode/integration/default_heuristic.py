@@ -54,7 +54,7 @@ def check_versions(
             strict,
             torch_compat.template_hashes(),
             heuristic.name,
-            torch_compat.here(),
+            torch_compat.installed_versions(),
         )
     if type(heuristic) is ModelHeuristic and hasattr(heuristic.model, "notes"):
         return _noted(heuristic.model, heuristic.name, hardware, settings, heuristic.note)
@@ -66,13 +66,13 @@ def _noted(
 ) -> Heuristic | None:
     from torch_diode.heuristics.model import ModelHeuristic
 
-    notes = model.notes(hardware, **torch_compat.here(), templates=torch_compat.template_hashes())
+    notes = model.notes(hardware, **torch_compat.installed_versions(), templates=torch_compat.template_hashes())
     if notes and settings.strict:
         return None
     return ModelHeuristic(model, name, note or "; ".join(notes))
 
 
-def why_none(settings: Settings) -> str:
+def why_no_heuristic(settings: Settings) -> str:
     """Why a hardware asked about under these settings has no heuristic."""
     if settings.heuristic is None and settings.model == NONE:
         return "no model, as TORCH_DIODE_MODEL says"
@@ -86,7 +86,7 @@ def _members(hardware: Hardware, settings: Settings) -> Iterator[Heuristic]:
         from torch_diode.heuristics.table import LookupTable
 
         yield LookupTable.load(
-            settings.table, settings.strict, torch_compat.template_hashes(), torch_compat.here()
+            settings.table, settings.strict, torch_compat.template_hashes(), torch_compat.installed_versions()
         )
     model = _model(hardware, settings)
     if model is not None:

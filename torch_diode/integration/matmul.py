@@ -29,11 +29,11 @@ class MatmulIntegration(ChoicesIntegration):
     def __init__(
         self,
         settings: Settings | None = None,
-        guard: Fallback | None = None,
+        fallback: Fallback | None = None,
         record: Record | None = None,
     ) -> None:
         super().__init__()
-        self.guard = guard if guard is not None else Fallback()
+        self.fallback = fallback if fallback is not None else Fallback()
         self.record = record if record is not None else Record()
         self._settings = settings if settings is not None else Settings()
         self._decider: Decider | None = None
@@ -57,7 +57,7 @@ class MatmulIntegration(ChoicesIntegration):
             if self._decider is None:
                 from torch_diode.integration.deciding.decider import Decider
 
-                self._decider = Decider(self._settings, self.guard, self.record)
+                self._decider = Decider(self._settings, self.fallback, self.record)
             return self._decider
 
     def change(self, settings: Settings) -> None:
@@ -110,9 +110,9 @@ class MatmulIntegration(ChoicesIntegration):
 
     def _look_at(self, choices: list[Any]) -> list[Any]:
         """All that Inductor collected for a matmul, or the one that is to stand alone."""
-        from torch_diode.integration.deciding.choice_builder import keep_alone
+        from torch_diode.integration.deciding.choice_builder import keep_single_choice
 
-        return self.decider.guard.run(lambda: keep_alone(choices)) or choices
+        return self.decider.fallback.run(lambda: keep_single_choice(choices)) or choices
 
     def fingerprint(self, devices: Iterable[Any]) -> str:
         """The heuristic's, with the settings its answers are used under."""
@@ -122,7 +122,7 @@ class MatmulIntegration(ChoicesIntegration):
         """As the base does, and without our look at the lists of choices and their timing."""
         super().uninstall(sockets)
         if self._decider is not None:
-            self._decider.rest()
+            self._decider.release()
         if self._undo_preprocessing is not None:
             self._undo_preprocessing()
             self._undo_preprocessing = None

@@ -37,9 +37,9 @@ class Registration:
     """
 
     def __init__(self) -> None:
-        self.guard = Fallback()
-        self.matmul = MatmulIntegration(guard=self.guard)
-        self.sockets = Sockets(self.guard)
+        self.fallback = Fallback()
+        self.matmul = MatmulIntegration(fallback=self.fallback)
+        self.sockets = Sockets(self.fallback)
         self.active: list[BaseIntegration] = []
         self.refused: Step | None = None
         """Why nothing is on, where that was decided before any integration was tried."""
@@ -98,7 +98,7 @@ class Registration:
             # A handler put in by hand is not ours to take out; what it set up beside itself is.
             times = sys.modules.get("torch_diode.integration.autotune.clean_benchmark")
             if times is not None:
-                times.clean_times.leave_few()
+                times.clean_benchmark.disable_for_benchmark_sets()
 
     def steps(self) -> Iterator[Step]:
         """What was tried, in the order it depends on one another, as far as it got."""
@@ -139,7 +139,7 @@ class Registration:
             steps=tuple(self.steps()),
             hardware=tuple(hardware.name for hardware in device_hardware.detected()),
             heuristics=self.matmul.loaded() if self.active else {},
-            counters=self.guard.counters.copy(),
+            counters=self.fallback.counters.copy(),
             notes=self.matmul.notes(),
         )
 
@@ -179,7 +179,7 @@ def register_on_import() -> None:
             _registration.refused = Step("registration", "failed", str(fault))
             raise
 
-    _registration.guard.run(register)
+    _registration.fallback.run(register)
 
 
 def enable(

@@ -11,6 +11,6 @@ class Sockets:
     """Torch's places for what integrations bring; untouched until one is added, and after the
     last is removed."""
 
-    def __init__(self, guard: Fallback) -> None:
-        self.handler = HandlerSlot(guard)
-        self.cache_keys = CacheKeys(guard)
+    def __init__(self, fallback: Fallback) -> None:
+        self.handler = HandlerSlot(fallback)
+        self.cache_keys = CacheKeys(fallback)

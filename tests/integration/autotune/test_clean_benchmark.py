@@ -12,15 +12,15 @@ from torch._inductor import select_algorithm as select
 from torch._inductor.select_algorithm import AlgorithmSelectorCache, ExternKernelChoice
 
 from torch_diode.integration.autotune import clean_benchmark as module
-from torch_diode.integration.autotune.clean_benchmark import CleanBenchmark, clean_times
+from torch_diode.integration.autotune.clean_benchmark import CleanBenchmark, clean_benchmark
 from torch_diode.integration.autotune.feedback import (
     MatmulDatasetCollector,
     add_feedback,
     count_benchmarks,
 )
-from torch_diode.integration.deciding.choice_builder import FEW
+from torch_diode.integration.deciding.choice_builder import BENCHMARK_SET
 from torch_diode.integration.hooks.fallback import Fallback
-from torch_diode.integration.hooks.torch_compat import add_preprocessing, launch_of, marks_of
+from torch_diode.integration.hooks.torch_compat import add_preprocessing, launch_of, annotations_of
 from torch_diode.types.candidate import ATEN
 
 METHODS = ("benchmark_choices", "benchmark_in_sub_process", "lookup")
@@ -76,8 +76,8 @@ def test_what_inductor_tunes_is_timed_cleanly_and_the_dataset_has_it(offering):
     with MatmulDatasetCollector(clean=True) as collector:
         result = compiled(24, 32, 40)
     assert torch.equal(result, torch.full((24, 32), 40.0))
-    assert collector.guard.counters.fallbacks == {}
-    assert clean_times.guard.counters.fallbacks == {}
+    assert collector.fallback.counters.fallbacks == {}
+    assert clean_benchmark.fallback.counters.fallbacks == {}
     (timing,) = collector.dataset()
     assert timing.candidate.template == ATEN
     assert timing.method == "feedback-clean"
@@ -115,7 +115,7 @@ def test_times_on_disk_are_not_taken_for_clean_ones(offering):
 
 def test_the_same_matmul_is_timed_once_while_open(offering):
     offering(SLOW)
-    with clean_times.opened(), MatmulDatasetCollector(clean=True) as first:
+    with clean_benchmark.opened(), MatmulDatasetCollector(clean=True) as first:
         compiled(24, 32, 72)
         with MatmulDatasetCollector(clean=True) as second:
             compiled(24, 32, 72)
@@ -125,7 +125,7 @@ def test_the_same_matmul_is_timed_once_while_open(offering):
 def test_what_is_remembered_is_bounded(offering, monkeypatch):
     monkeypatch.setattr(module, "_KEPT", 2)
     offering(SLOW)
-    with clean_times.opened() as opened:
+    with clean_benchmark.opened() as opened:
         for k in (24, 40, 48):
             compiled(24, 32, k)
             assert 1 <= len(opened._known) <= 2
@@ -140,7 +140,7 @@ def test_inductors_methods_are_back_after_the_last_and_not_before():
             pass
         assert attributes() == inside
     assert attributes() == before
-    assert not clean_times._timers
+    assert not clean_benchmark._timers
 
 
 def test_after_an_error_in_the_users_code_they_are_back_too():
@@ -153,7 +153,7 @@ def test_after_an_error_in_the_users_code_they_are_back_too():
 def test_what_somebody_put_over_ours_stays_and_passes_through(offering):
     offering(SLOW)
     own, heard = AlgorithmSelectorCache.__dict__["benchmark_choices"], []
-    with clean_times.opened():
+    with clean_benchmark.opened():
         ours = AlgorithmSelectorCache.benchmark_choices
 
         def wrapped(cls: Any, choices: Any, *rest: Any, **more: Any) -> Any:
@@ -239,15 +239,15 @@ def test_benchmarks_are_counted_as_they_happen(offering):
 
 def marking(choices: list[Any]) -> list[Any]:
     for choice in choices:
-        marks_of(choice)[FEW] = True
+        annotations_of(choice)[BENCHMARK_SET] = True
     return choices
 
 
 @pytest.fixture
 def few() -> Iterator[CleanBenchmark]:
-    clean_times.keep_for_few(Fallback())
-    yield clean_times
-    clean_times.leave_few()
+    clean_benchmark.enable_for_benchmark_sets(Fallback())
+    yield clean_benchmark
+    clean_benchmark.disable_for_benchmark_sets()
 
 
 def test_of_all_lists_those_of_a_heuristics_few_are_timed_cleanly(offering, few):
@@ -289,8 +289,8 @@ def test_a_fault_with_them_is_counted_where_the_heuristic_counts_its_own(
         raise KeyError("no timer for few")
 
     monkeypatch.setattr(CleanBenchmark, "_timer", failing)
-    guard = Fallback()
-    few.keep_for_few(guard)
+    fallback = Fallback()
+    few.enable_for_benchmark_sets(fallback)
     undo = add_preprocessing(marking)
     try:
         with pytest.warns(UserWarning, match="no timer for few"):
@@ -298,7 +298,7 @@ def test_a_fault_with_them_is_counted_where_the_heuristic_counts_its_own(
     finally:
         undo()
     assert torch.equal(result, torch.full((24, 32), 144.0))
-    assert sum(guard.counters.fallbacks.values()) == 1
+    assert sum(fallback.counters.fallbacks.values()) == 1
 
 
 def test_a_user_who_wants_benchmarks_in_another_process_gets_that(offering, few):
@@ -310,15 +310,15 @@ def test_a_user_who_wants_benchmarks_in_another_process_gets_that(offering, few)
         heard.append(len(choices))
         return dict.fromkeys(choices, 1.0)
 
-    few.leave_few()
+    few.disable_for_benchmark_sets()
     AlgorithmSelectorCache.benchmark_in_sub_process = classmethod(counting)
     try:
-        few.keep_for_few(Fallback())
+        few.enable_for_benchmark_sets(Fallback())
         undo = add_preprocessing(marking)
         with torch._inductor.config.patch(autotune_in_subproc=True):
             compiled(24, 32, 136)
         undo()
-        few.leave_few()
+        few.disable_for_benchmark_sets()
     finally:
         AlgorithmSelectorCache.benchmark_in_sub_process = apart
     assert heard == [2]
@@ -329,5 +329,5 @@ def test_a_collector_that_closes_leaves_it_for_the_few_and_back(few):
     with MatmulDatasetCollector(clean=True):
         assert attributes() == inside
     assert attributes() == inside
-    few.leave_few()
+    few.disable_for_benchmark_sets()
     assert all(attributes()[name] is not inside[name] for name in METHODS)

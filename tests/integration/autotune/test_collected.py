@@ -2,13 +2,13 @@ import time
 
 import torch._inductor.kernel.mm
 
-from torch_diode.integration.autotune.collected import collected_now
+from torch_diode.integration.autotune.collected import dataset_provenance
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.dataset import Dataset
 
 
 def test_timings_say_the_day_the_seed_and_the_templates_torch_has() -> None:
-    found = collected_now(seed="7")
+    found = dataset_provenance(seed="7")
     assert found["seed"] == ("7",)
     assert time.strptime(found["collected"][0], "%Y-%m-%d")
     dataset = Dataset(Dataset.empty().table, found)
@@ -18,4 +18,4 @@ def test_timings_say_the_day_the_seed_and_the_templates_torch_has() -> None:
 
 
 def test_where_only_aten_is_timed_no_template_is_named() -> None:
-    assert set(collected_now(templates=False)) == {"collected"}
+    assert set(dataset_provenance(templates=False)) == {"collected"}

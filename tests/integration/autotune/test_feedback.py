@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch._inductor import select_algorithm as select
 
-from torch_diode.collection.feedback import CollectionMode
+from torch_diode.collection.feedback_timings import CollectionMode
 from torch_diode.files.datasets import read_dataset
 from torch_diode.integration.autotune.feedback import MatmulDatasetCollector, candidate_of
 from torch_diode.integration.capture.fake_gpu import Input, lower
@@ -63,7 +63,7 @@ def test_what_inductor_times_becomes_a_dataset(op, shapes, problem):
     with MatmulDatasetCollector() as collector:
         autotuned(op, *shapes)
     dataset = collector.dataset()
-    assert collector.guard.counters.fallbacks == {}
+    assert collector.fallback.counters.fallbacks == {}
     assert len(collector) == 1
     assert {timing.problem for timing in dataset} == {problem}
     assert dataset.texts("method") == ["feedback"]

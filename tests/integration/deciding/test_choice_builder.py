@@ -43,7 +43,7 @@ template for bmm takes none."""
 
 @pytest.mark.parametrize("work", BEFORE)
 def test_untold_a_template_would_do_it_itself(work: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_compat, "leave_operands_alone", lambda _: None)
+    monkeypatch.setattr(torch_compat, "disable_prologue_fusion", lambda _: None)
     fn, inputs = BEFORE[work]
     with registration.using(Forced(CONFIG)):
         assert len(lower(fn, inputs).kernels) == 1
@@ -78,7 +78,7 @@ def test_a_fault_while_looking_at_a_list_leaves_it_as_it_is(
 
     with registration.using(Forced(CONFIG)):
         lower(*BEFORE["relu"], generate=False)  # what is rendered in the hook has its own guard
-        monkeypatch.setattr(choice_builder, "keep_alone", fail)
+        monkeypatch.setattr(choice_builder, "keep_single_choice", fail)
         with pytest.warns(DiodeWarning, match="this torch has moved it"):
             assert len(lower(*BEFORE["relu"]).kernels) == 2
         assert sum(registration.status().counters.fallbacks.values()) == 1
@@ -86,9 +86,9 @@ def test_a_fault_while_looking_at_a_list_leaves_it_as_it_is(
 
 def test_torchs_own_lone_template_is_left_as_it_is() -> None:
     """With torch-diode registered and abstaining."""
-    from tests.integration.forced import Answering
+    from tests.integration.forced import FunctionHeuristic
 
     alone = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}
     only = {"max_autotune_gemm_search_space": "DEFAULT", "test_configs.max_mm_configs": 1}
-    with registration.using(Answering(lambda _: None)):
+    with registration.using(FunctionHeuristic(lambda _: None)):
         assert len(lower(*BEFORE["relu"], alone | only).kernels) == 1

@@ -15,7 +15,7 @@ from torch._inductor.virtualized import V
 from torch.nn import functional
 
 from tests.integration.cases import CONFIG, MAX_AUTOTUNE
-from tests.integration.forced import Answering, Forced
+from tests.integration.forced import FunctionHeuristic, Forced
 from torch_diode.hardware import known
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import Dynamic, Input, lower
@@ -51,7 +51,7 @@ def found_in(
         times = np.where(candidates.is_template(ATEN), 1.0, 1e6)
         return Ranking.by_time(times, "looking")
 
-    with registration.using(Answering(look), epilogues=True):
+    with registration.using(FunctionHeuristic(look), epilogues=True):
         lower(fn, inputs, config, generate=False)
     assert registration.status().counters.fallbacks == {}
     return found
@@ -202,7 +202,7 @@ def nearly_tied(candidates: Candidates) -> Ranking:
 
 def test_the_epilogue_decides_between_close_ones_and_is_explained() -> None:
     fn, inputs, _ = TAKEN["gelu"]
-    with registration.using(Answering(nearly_tied), epilogues=True):
+    with registration.using(FunctionHeuristic(nearly_tied), epilogues=True):
         assert lower(fn, inputs).configs[0]["BLOCK_M"] == CONFIG.block_m
         decision = registration.explain()[-1]
         assert decision.winner.candidate == Candidate("triton::mm", CONFIG)
@@ -217,7 +217,7 @@ def test_the_epilogue_decides_between_close_ones_and_is_explained() -> None:
 
 def test_it_can_be_turned_off() -> None:
     fn, inputs, _ = TAKEN["gelu"]
-    with registration.using(Answering(nearly_tied), epilogues=False):
+    with registration.using(FunctionHeuristic(nearly_tied), epilogues=False):
         assert "mm" in lower(fn, inputs).kernels
         assert registration.explain()[-1].epilogue == ""
 
@@ -225,7 +225,7 @@ def test_it_can_be_turned_off() -> None:
 def test_max_autotune_still_has_aten_among_its_few(benchmarked: list[list[Any]]) -> None:
     fn, inputs, _ = TAKEN["gelu"]
     config = {**MAX_AUTOTUNE, "benchmark_epilogue_fusion": False}
-    with registration.using(Answering(nearly_tied), top=3, epilogues=True):
+    with registration.using(FunctionHeuristic(nearly_tied), top=3, epilogues=True):
         lower(fn, inputs, config, generate=False)
     assert len(benchmarked[0]) == 3
     assert registration.explain()[-1].winner.candidate.template == "triton::mm"

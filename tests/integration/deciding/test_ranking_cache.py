@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.integration.forced import Answering
+from tests.integration.forced import FunctionHeuristic
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic, Chain
@@ -18,7 +18,7 @@ H200 = known("nvidia-h200")
 PROBLEM = MMShape("mm", 128, 256, 512)
 
 
-class Counting(Answering):
+class Counting(FunctionHeuristic):
     """Counts how often it is asked."""
 
     def __init__(self, steady: bool) -> None:

@@ -16,7 +16,7 @@ from torch._dynamo.utils import counters
 from torch._inductor.codecache import FxGraphHashDetails
 
 from tests.integration.cases import CONFIG
-from tests.integration.forced import Answering, Forced
+from tests.integration.forced import FunctionHeuristic, Forced
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import registration
 from torch_diode.integration.hooks.fallback import DiodeWarning
@@ -66,7 +66,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def answering(fingerprint: str) -> Heuristic:
-    return Answering(lambda candidates: None, fingerprint)
+    return FunctionHeuristic(lambda candidates: None, fingerprint)
 
 
 def test_only_an_equal_heuristic_is_served(fresh: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_second_process_with_the_same_heuristic_hits_and_chooses_alike(fresh: 
 
 
 def test_a_heuristic_that_cannot_say_who_it_is_is_served_nothing(fresh: Path) -> None:
-    class Broken(Answering):
+    class Broken(FunctionHeuristic):
         def fingerprint(self) -> str:
             raise OSError("the file is gone")
 

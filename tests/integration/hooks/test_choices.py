@@ -17,14 +17,14 @@ from torch._inductor.select_algorithm import AlgorithmSelectorCache, ExternKerne
 from torch._inductor.virtualized import V
 
 from tests.integration.cases import BLOCKS, CONFIG, MAX_AUTOTUNE, OPS, B, K, M, N, inputs
-from tests.integration.forced import Answering, Forced, abstaining
+from tests.integration.forced import FunctionHeuristic, Forced, abstaining
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import Dynamic, Input, lower
-from torch_diode.integration.deciding.choice_builder import FEW, keep_alone
+from torch_diode.integration.deciding.choice_builder import BENCHMARK_SET, keep_single_choice
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.choices import DiodeInductorChoices
 from torch_diode.integration.hooks.fallback import DiodeWarning
-from torch_diode.integration.hooks.torch_compat import marks_of
+from torch_diode.integration.hooks.torch_compat import annotations_of
 from torch_diode.types.candidate import ATEN, TritonGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.ranking import Ranking
@@ -76,7 +76,7 @@ def test_the_few_are_marked_to_be_timed_cleanly_and_inductors_timing_comes_back(
         lower(torch.mm, inputs("mm"), MAX_AUTOTUNE, generate=False)
         assert AlgorithmSelectorCache.__dict__["lookup"] is not before.get("lookup")
     (choices,) = benchmarked
-    marked = {marks_of(c).get(FEW, False) for c in choices if not isinstance(c, ExternKernelCaller)}
+    marked = {annotations_of(c).get(BENCHMARK_SET, False) for c in choices if not isinstance(c, ExternKernelCaller)}
     assert marked == {True}
     assert dict(vars(AlgorithmSelectorCache)) == before
 
@@ -154,7 +154,7 @@ FAULTS = {
 @pytest.mark.parametrize("cause", FAULTS)
 def test_a_fault_falls_back_with_one_warning_that_names_it(cause: str) -> None:
     plain = lower(torch.mm, inputs("mm")).source
-    with registration.using(Answering(FAULTS[cause])), warnings.catch_warnings(record=True) as all_:
+    with registration.using(FunctionHeuristic(FAULTS[cause])), warnings.catch_warnings(record=True) as all_:
         warnings.simplefilter("always")
         for _ in range(2):
             assert lower(torch.mm, inputs("mm")).source == plain
@@ -164,7 +164,7 @@ def test_a_fault_falls_back_with_one_warning_that_names_it(cause: str) -> None:
 
 
 def test_a_fault_does_not_fail_a_compile_where_warnings_are_errors() -> None:
-    with registration.using(Answering(raising)), warnings.catch_warnings():
+    with registration.using(FunctionHeuristic(raising)), warnings.catch_warnings():
         warnings.simplefilter("error", DiodeWarning)
         assert lower(torch.mm, inputs("mm")).kernels == ["mm"]
 
@@ -188,7 +188,7 @@ def test_a_candidate_inductor_cannot_render_is_passed_over(
 
 
 def test_other_ops_pass_through_uncounted() -> None:
-    with registration.using(Answering(raising)):
+    with registration.using(FunctionHeuristic(raising)):
         lower(lambda x: torch.softmax(x, -1), [Input((64, 64))])
         lower(torch._int_mm, [Input((64, 64), torch.int8)] * 2, generate=False)
     counters = registration.status().counters
@@ -259,7 +259,7 @@ def batched(size: Any) -> Any:
 @pytest.fixture
 def no_splitting(monkeypatch: pytest.MonkeyPatch) -> None:
     """As before 2.12, where the batch is one dimension of the grid."""
-    monkeypatch.setattr(torch_compat, "most_batches", lambda: 65535)
+    monkeypatch.setattr(torch_compat, "max_batch_size", lambda: 65535)
 
 
 @pytest.mark.usefixtures("no_splitting")
@@ -281,7 +281,7 @@ def test_a_dynamic_batch_is_guarded_to_fit_the_grid(hint: int, chosen: bool) -> 
 
 def test_the_grid_of_this_release_splits_a_batch_or_is_known_not_to() -> None:
     splits = not torch.__version__.startswith(("2.9.", "2.10.", "2.11."))
-    assert torch_compat.most_batches() == (None if splits else 65535)
+    assert torch_compat.max_batch_size() == (None if splits else 65535)
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_a_bias_that_a_template_has_written_out_first_is_counted(
     bias: tuple[int, ...], more_for_aten: bool
 ) -> None:
     # The template is ahead by less than another kernel takes.
-    heuristic = Answering(lambda c: Ranking.by_time(np.where(c.is_template(ATEN), 11.0, 10.0), "x"))
+    heuristic = FunctionHeuristic(lambda c: Ranking.by_time(np.where(c.is_template(ATEN), 11.0, 10.0), "x"))
     with registration.using(heuristic):
         kernels = lower(torch.addmm, [Input(bias), Input((M, K)), Input((K, N))]).kernels
     assert (kernels == ["addmm"]) != more_for_aten
@@ -331,7 +331,7 @@ def test_observe_mode_leaves_max_autotune_its_list(op: str) -> None:
     found: list[int] = []
 
     def count(choices: list[Any]) -> list[Any]:
-        found.append(len(keep_alone(choices)))
+        found.append(len(keep_single_choice(choices)))
         return choices[:1]  # one is not benchmarked
 
     undo = torch_compat.add_preprocessing(count)
@@ -413,7 +413,7 @@ def test_what_a_decision_was_made_in_spite_of_is_in_the_status() -> None:
         times = np.full(len(candidates), np.nan)
         return Ranking(order, times, "model", note="trained under torch 2.9")
 
-    with registration.using(Answering(older)):
+    with registration.using(FunctionHeuristic(older)):
         lower(torch.mm, inputs("mm"), generate=False)
     assert registration.status().notes == ("model: trained under torch 2.9",)
     assert "trained under torch 2.9" in str(registration.status())
@@ -434,7 +434,7 @@ def test_fixed_sizes_count_for_a_template(dynamic: bool, chosen: bool) -> None:
         times[np.argmax(times)] = 10.0
         return replace(Ranking.by_time(times, "close"), open_sizes=True)
 
-    with registration.using(Answering(answer)):
+    with registration.using(FunctionHeuristic(answer)):
         lower(OPS["mm"][0], inputs("mm", dynamic=dynamic), generate=False)
         (made,) = registration.explain()[-1:]
     assert (made.winner.candidate.template != ATEN) == chosen

@@ -33,42 +33,42 @@ def test_an_answer_is_passed_on() -> None:
 
 
 def test_an_abstention_is_counted_and_silent() -> None:
-    guard = Fallback()
+    fallback = Fallback()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert guard.run(lambda: abstain("no row")) is None
-        assert guard.run(refuse) is None
-    assert guard.counters.abstentions == {"no row": 1}
+        assert fallback.run(lambda: abstain("no row")) is None
+        assert fallback.run(refuse) is None
+    assert fallback.counters.abstentions == {"no row": 1}
 
 
 def test_a_fault_warns_once_per_cause_and_is_counted_each_time() -> None:
-    guard = Fallback()
+    fallback = Fallback()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for text in ("shape 12", "shape 34", "other"):
-            assert guard.run(lambda text=text: fail(text)) is None  # type: ignore[misc]
+            assert fallback.run(lambda text=text: fail(text)) is None  # type: ignore[misc]
     assert [str(w.message).rpartition("torch: ")[2] for w in caught] == [
         "ValueError: shape 12 in fail of test_fallback.py",
         "ValueError: other in fail of test_fallback.py",
     ]
     assert {w.category for w in caught} == {DiodeWarning}
-    assert guard.counters.fallbacks == {
+    assert fallback.counters.fallbacks == {
         "ValueError: shape # in fail of test_fallback.py": 2,
         "ValueError: other in fail of test_fallback.py": 1,
     }
 
 
 def test_addresses_make_no_causes_and_there_are_only_so_many() -> None:
-    guard = Fallback()
+    fallback = Fallback()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for number in range(200):
-            guard.run(lambda n=number: fail(f"no idea of <object at {hex(n)}>"))  # type: ignore[misc]
-        assert len(caught) == len(guard.counters.fallbacks) == 1
+            fallback.run(lambda n=number: fail(f"no idea of <object at {hex(n)}>"))  # type: ignore[misc]
+        assert len(caught) == len(fallback.counters.fallbacks) == 1
         for number in range(200):
-            guard.run(lambda n=number: fail("x" * n))  # type: ignore[misc]
-    assert len(caught) == len(guard.counters.fallbacks) <= 101
-    assert guard.counters.fallbacks.total() == 400
+            fallback.run(lambda n=number: fail("x" * n))  # type: ignore[misc]
+    assert len(caught) == len(fallback.counters.fallbacks) <= 101
+    assert fallback.counters.fallbacks.total() == 400
 
 
 def test_a_fault_that_says_nothing_is_known_by_its_place() -> None:
@@ -101,16 +101,16 @@ def test_a_fault_that_cannot_say_what_it_is_stays_inside() -> None:
     def mute() -> None:
         raise MuteError
 
-    guard = Fallback()
+    fallback = Fallback()
     with pytest.warns(DiodeWarning, match="MuteError in mute"):
-        assert guard.run(mute) is None
+        assert fallback.run(mute) is None
 
 
 def test_a_warning_says_all_of_a_fault_of_ours() -> None:
-    guard = Fallback()
+    fallback = Fallback()
     path = "/" + "folder/" * 40 + "model.pt"
     with pytest.warns(DiodeWarning, match="no such file; check the path"):
-        guard.run(lambda: refuse_file(path))
+        fallback.run(lambda: refuse_file(path))
 
 
 def refuse_file(path: str) -> None:

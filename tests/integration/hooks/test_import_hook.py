@@ -23,12 +23,12 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_the_callback_comes_after_the_import_and_once(module: str) -> None:
     seen: list[int] = []
-    arrivals = ImportWatcher()
-    arrivals.when_imported(module, lambda found: seen.append(found.value))
+    import_watcher = ImportWatcher()
+    import_watcher.when_imported(module, lambda found: seen.append(found.value))
     assert seen == []
     imported = importlib.import_module(module)
     assert seen == [1]
-    assert arrivals not in sys.meta_path
+    assert import_watcher not in sys.meta_path
     assert type(imported.__loader__).__name__ == "SourceFileLoader"
     assert imported.__spec__ is not None
     assert imported.__spec__.loader is imported.__loader__
@@ -43,17 +43,17 @@ def test_a_module_already_there_is_told_at_once(module: str) -> None:
 
 def test_who_is_forgotten_is_not_told(module: str) -> None:
     seen: list[ModuleType] = []
-    arrivals = ImportWatcher()
-    arrivals.when_imported(module, seen.append)
-    arrivals.forget(seen.append)
-    assert arrivals not in sys.meta_path
+    import_watcher = ImportWatcher()
+    import_watcher.when_imported(module, seen.append)
+    import_watcher.forget(seen.append)
+    assert import_watcher not in sys.meta_path
     importlib.import_module(module)
     assert seen == []
 
 
 def test_while_it_waits_a_module_can_be_looked_at(module: str) -> None:
-    arrivals = ImportWatcher()
-    arrivals.when_imported(module, lambda found: None)
+    import_watcher = ImportWatcher()
+    import_watcher.when_imported(module, lambda found: None)
     spec = importlib.util.find_spec(module)
     assert spec is not None
     assert spec.loader.get_source(module) == "value = 1\n"  # type: ignore[union-attr]
@@ -61,8 +61,8 @@ def test_while_it_waits_a_module_can_be_looked_at(module: str) -> None:
 
 
 def test_a_missing_module_is_still_missing() -> None:
-    arrivals = ImportWatcher()
-    arrivals.when_imported("no_such_module_anywhere", lambda found: None)
+    import_watcher = ImportWatcher()
+    import_watcher.when_imported("no_such_module_anywhere", lambda found: None)
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("no_such_module_anywhere")
-    arrivals.forget(arrivals._waiting["no_such_module_anywhere"][0])
+    import_watcher.forget(import_watcher._waiting["no_such_module_anywhere"][0])

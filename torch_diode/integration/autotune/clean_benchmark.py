@@ -26,7 +26,7 @@ from torch._inductor.select_algorithm import (
 from torch_diode.collection.timers.cpu import CpuTimer
 from torch_diode.collection.timers.cuda import CudaTimer, Launch, Measurement
 from torch_diode.collection.timers.queue_delay import QueueDelay
-from torch_diode.integration.deciding.choice_builder import FEW
+from torch_diode.integration.deciding.choice_builder import BENCHMARK_SET
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import Fallback
 
@@ -50,7 +50,7 @@ class CleanBenchmark:
     """
 
     def __init__(self, selector: Any = AlgorithmSelectorCache) -> None:
-        self.guard = Fallback()
+        self.fallback = Fallback()
         self.measured: weakref.WeakKeyDictionary[Any, Measurement] = weakref.WeakKeyDictionary()
         self._selector = selector
         self._users = 0
@@ -76,14 +76,14 @@ class CleanBenchmark:
                     self._timers.clear()
                     self._remove()
 
-    def keep_for_few(self, guard: Fallback) -> None:
+    def enable_for_benchmark_sets(self, fallback: Fallback) -> None:
         """In place for lists of a heuristic's few from now on; what goes wrong with those is
         counted by the guard of who named them."""
         with self._lock:
-            self._few = guard
+            self._few = fallback
             self._install()
 
-    def leave_few(self) -> None:
+    def disable_for_benchmark_sets(self) -> None:
         """Those are Inductor's to time again."""
         with self._lock:
             self._few = None
@@ -91,7 +91,7 @@ class CleanBenchmark:
 
     def _takes(self, choices: Sequence[Any]) -> bool:
         if not (
-            self._users or (self._few and any(torch_compat.marks_of(c).get(FEW) for c in choices))
+            self._users or (self._few and any(torch_compat.annotations_of(c).get(BENCHMARK_SET) for c in choices))
         ):
             return False
         return all(isinstance(choice, _KNOWN) for choice in choices)
@@ -109,8 +109,8 @@ class CleanBenchmark:
         ) -> Timings:
             collective = any(rest) or any(more.values())
             if not collective and self._takes(choices):
-                guard = self.guard if self._users else self._few or self.guard
-                found = guard.run(lambda: self._benchmark(choices, autotune_args))
+                fallback = self.fallback if self._users else self._few or self.fallback
+                found = fallback.run(lambda: self._benchmark(choices, autotune_args))
                 if found is not None:
                     return found
             own: Timings = benchmark(choices, autotune_args, *rest, **more)
@@ -211,7 +211,7 @@ class CleanBenchmark:
             return timings
         finally:
             for choice in choices:
-                torch_compat.end_launches(choice)
+                torch_compat.release_launch(choice)
 
     def _measured(self, timer: CudaTimer, launches: Sequence[Launch]) -> list[Measurement]:
         if self._users:
@@ -265,5 +265,5 @@ def _on(device: torch.device) -> contextlib.AbstractContextManager[Any]:
     return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 
 
-clean_times = CleanBenchmark()
+clean_benchmark = CleanBenchmark()
 """The one there is: Inductor's selector is one, too."""

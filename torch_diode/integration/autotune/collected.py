@@ -7,7 +7,7 @@ import time
 from torch_diode.integration.hooks import torch_compat
 
 
-def collected_now(templates: bool = True, **facts: str) -> dict[str, tuple[str, ...]]:
+def dataset_provenance(templates: bool = True, **facts: str) -> dict[str, tuple[str, ...]]:
     """A dataset's provenance, with these facts beside it; without templates where only ATen is
     timed."""
     known: dict[str, tuple[str, ...]] = {name: (text,) for name, text in facts.items()}

@@ -13,12 +13,12 @@ import torch._inductor.config as inductor_config
 import torch._inductor.select_algorithm as select
 from torch._inductor.kernel_inputs import MMKernelInputs
 
-from torch_diode.collection.feedback import METHOD, CollectionMode, FeedbackTimings
+from torch_diode.collection.feedback_timings import METHOD, CollectionMode, FeedbackTimings
 from torch_diode.collection.kernels.operands import operands, tf32_precision
 from torch_diode.collection.timers.cuda import Measurement
 from torch_diode.files.datasets import write_dataset
-from torch_diode.integration.autotune.clean_benchmark import clean_times
-from torch_diode.integration.autotune.collected import collected_now
+from torch_diode.integration.autotune.clean_benchmark import clean_benchmark
+from torch_diode.integration.autotune.collected import dataset_provenance
 from torch_diode.integration.deciding.problem import problem_of
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import Fallback
@@ -49,17 +49,17 @@ class MatmulDatasetCollector:
     def __init__(
         self, mode: CollectionMode = CollectionMode.TIMINGS, *, clean: bool = False
     ) -> None:
-        self.guard = Fallback()
+        self.fallback = Fallback()
         self._clean = clean
-        self.timings = FeedbackTimings(torch_compat.here(), mode)
+        self.timings = FeedbackTimings(torch_compat.installed_versions(), mode)
         self._open: contextlib.ExitStack | None = None
 
     def __enter__(self) -> MatmulDatasetCollector:
         self._open = contextlib.ExitStack()
-        self._open.enter_context(Observer().watching())
+        self._open.enter_context(Observer().installed())
         self._open.callback(add_feedback(self._heard))
         if self._clean:
-            self._open.enter_context(clean_times.opened())
+            self._open.enter_context(clean_benchmark.opened())
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -73,7 +73,7 @@ class MatmulDatasetCollector:
 
     def dataset(self) -> Dataset:
         """What was collected so far."""
-        return self.timings.dataset(collected_now())
+        return self.timings.dataset(dataset_provenance())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """What was collected so far, as a file of the form its ending names."""
@@ -88,7 +88,7 @@ class MatmulDatasetCollector:
         *_: Any,
     ) -> None:
         """Torch's callback; whatever is wrong in here must not fail the user's compile."""
-        self.guard.run(lambda: self._keep(timings, name, input_nodes))
+        self.fallback.run(lambda: self._keep(timings, name, input_nodes))
 
     def _keep(self, timings: Mapping[Any, float], name: str, input_nodes: Sequence[Any]) -> None:
         problem = problem_of(name, MMKernelInputs(list(input_nodes)))
@@ -101,8 +101,8 @@ class MatmulDatasetCollector:
             if candidate is None or (candidate in times and milliseconds >= times[candidate]):
                 continue
             times[candidate] = milliseconds
-            if self._clean and choice in clean_times.measured:
-                measured[candidate] = clean_times.measured[choice]
+            if self._clean and choice in clean_benchmark.measured:
+                measured[candidate] = clean_benchmark.measured[choice]
         self.timings.add(hardware.name, problem, times, measured)
 
 

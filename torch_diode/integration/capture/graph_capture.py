@@ -16,7 +16,7 @@ import torch._inductor.config as inductor_config
 from torch.fx import Graph, GraphModule
 
 from torch_diode.integration.capture.fake_gpu import Input, Lowered, lower, pretend
-from torch_diode.integration.deciding.choice_builder import keep_alone
+from torch_diode.integration.deciding.choice_builder import keep_single_choice
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.hardware import Hardware
 
@@ -68,7 +68,7 @@ def lower_on(captured: CapturedGraph, hardware: Hardware) -> Lowered:
 
     # Where the program asked for a benchmark there is no chip to make it: one choice needs none.
     # The one that is to stand alone, if any: this may be asked before the integration is.
-    undo = torch_compat.add_preprocessing(lambda choices: keep_alone(choices)[:1])
+    undo = torch_compat.add_preprocessing(lambda choices: keep_single_choice(choices)[:1])
     try:
         with pretend(hardware):
             return lower(run, tensors, captured.config)
@@ -97,6 +97,6 @@ def _moved(graph: Graph) -> Graph:
 def _input(node: Any) -> Input | int:
     value = node.meta["val"]
     if isinstance(value, torch.Tensor):
-        shape = tuple(map(torch_compat.size_seen, value.shape))
-        return Input(shape, value.dtype, tuple(map(torch_compat.size_seen, value.stride())))
-    return torch_compat.size_seen(value)
+        shape = tuple(map(torch_compat.traced_size, value.shape))
+        return Input(shape, value.dtype, tuple(map(torch_compat.traced_size, value.stride())))
+    return torch_compat.traced_size(value)

@@ -26,7 +26,7 @@ class Trace(Observer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.guard = Fallback()
+        self.fallback = Fallback()
         self.counts: Counter[MMShape] = Counter()
         self._seen: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
 
@@ -41,7 +41,7 @@ class Trace(Observer):
 
     def note(self, op: str, inputs: Any) -> None:
         """Count a matmul, once for each node of a graph: some releases ask several times."""
-        self.guard.run(lambda: self._note(op, inputs))
+        self.fallback.run(lambda: self._note(op, inputs))
 
     def _note(self, op: str, inputs: Any) -> None:
         from torch._inductor.virtualized import V
@@ -63,7 +63,7 @@ class Trace(Observer):
     @property
     def left_out(self) -> Counter[str]:
         """Why problems could not be said (mixed dtypes, strides of no matrix), and how often."""
-        return self.guard.counters.abstentions + self.guard.counters.fallbacks
+        return self.fallback.counters.abstentions + self.fallback.counters.fallbacks
 
 
 def _noting(trace: Trace) -> type:
@@ -111,5 +111,5 @@ def tracing() -> Iterator[Trace]:
     """Note every matmul that is compiled inside; torch decides about all of them meanwhile."""
     trace = Trace()
     matmul = registration._registration.matmul
-    with matmul.changed(matmul.settings.changed(mode="observe")), trace.watching():
+    with matmul.changed(matmul.settings.changed(mode="observe")), trace.installed():
         yield trace

@@ -13,10 +13,10 @@ from torch_diode.types.candidate import ATEN
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import DiodeError
 
-ALONE = "torch_diode_alone"
+SINGLE_CHOICE = "torch_diode_single_choice"
 """Marks a choice that is to stand alone, whatever else Inductor collects for the same matmul."""
 
-FEW = "torch_diode_few"
+BENCHMARK_SET = "torch_diode_benchmark_set"
 """Marks a choice that a heuristic named to be benchmarked: its list is timed cleanly."""
 
 TRIES = 5
@@ -59,8 +59,8 @@ class ChoiceBuilder:
                 continue
             if ATEN in self._offered and not question.has_vendor:
                 return row, []
-            torch_compat.marks_of(choice)[ALONE] = True
-            torch_compat.leave_operands_alone(choice)
+            torch_compat.annotations_of(choice)[SINGLE_CHOICE] = True
+            torch_compat.disable_prologue_fusion(choice)
             return row, [choice]
         raise DiodeError(
             f"{question.op}: got {TRIES} candidates Inductor cannot render; expected one it can; "
@@ -78,7 +78,7 @@ class ChoiceBuilder:
             if name == ATEN:
                 choices += question.own(ATEN)
             elif (choice := self._render(row)) is not None:
-                torch_compat.marks_of(choice)[FEW] = True
+                torch_compat.annotations_of(choice)[BENCHMARK_SET] = True
                 choices.append(choice)
         choices += question.unranked(self._candidates.templates)
         if not choices and ATEN not in self._offered:
@@ -96,7 +96,7 @@ class ChoiceBuilder:
         plain = f"aten::{question.op}"
         own = [choice for choice in question.own(ATEN) if choice.template.uid == plain]
         for choice in own:
-            torch_compat.marks_of(choice)[ALONE] = True
+            torch_compat.annotations_of(choice)[SINGLE_CHOICE] = True
         return own or None
 
     def _render(self, row: int) -> Any | None:
@@ -108,14 +108,14 @@ class ChoiceBuilder:
         return choice if possible else None
 
 
-def keep_alone(choices: list[Any]) -> list[Any]:
+def keep_single_choice(choices: list[Any]) -> list[Any]:
     """Of all that Inductor collected for a matmul, the one marked to stand alone, if any is.
 
     addmm is asked for in several calls from 2.12 on: only the whole list shows the others. One
     choice is run without being benchmarked, so it is told here to leave its operands alone, too:
     with max-autotune, Inductor may have rendered it again since.
     """
-    kept = [choice for choice in choices if torch_compat.marks_of(choice).get(ALONE)][:1] or choices
-    if len(kept) == 1 and not torch_compat.marks_of(kept[0]).keys().isdisjoint((ALONE, FEW)):
-        torch_compat.leave_operands_alone(kept[0])
+    kept = [choice for choice in choices if torch_compat.annotations_of(choice).get(SINGLE_CHOICE)][:1] or choices
+    if len(kept) == 1 and not torch_compat.annotations_of(kept[0]).keys().isdisjoint((SINGLE_CHOICE, BENCHMARK_SET)):
+        torch_compat.disable_prologue_fusion(kept[0])
     return kept

@@ -35,10 +35,10 @@ class Decider:
     """Answers questions with a heuristic, under some settings."""
 
     def __init__(
-        self, settings: Settings, guard: Fallback | None = None, record: Record | None = None
+        self, settings: Settings, fallback: Fallback | None = None, record: Record | None = None
     ) -> None:
         self.settings = settings
-        self.guard = guard if guard is not None else Fallback()
+        self.fallback = fallback if fallback is not None else Fallback()
         self.record = record if record is not None else Record()
         self.notes: dict[str, None] = {}
         self._heuristics: dict[str, Heuristic | DiodeError | None] = {}
@@ -53,15 +53,15 @@ class Decider:
             self._heuristics = {}
             self._rankings = RankingCache()
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Leave what answers set up beside themselves; the next one sets it up again."""
         if self._clean_times is not None:
-            self._clean_times.leave_few()
+            self._clean_times.disable_for_benchmark_sets()
             self._clean_times = None
 
     def answer(self, question: ChoiceRequest) -> list[Any] | None:
         """The choices to return to Inductor; None to return its own."""
-        return self.guard.run(lambda: self._decide(question))
+        return self.fallback.run(lambda: self._decide(question))
 
     def heuristic_for(self, hardware: Hardware) -> Heuristic | None:
         """The user's heuristic, or the default one for this hardware, loaded once.
@@ -98,7 +98,7 @@ class Decider:
         """By hardware: the heuristic in use there, or why there is none."""
         if self.settings.heuristic is not None:
             return {"any hardware": self.settings.heuristic.name}
-        found, why = list(self._heuristics.items()), default_heuristic.why_none(self.settings)
+        found, why = list(self._heuristics.items()), default_heuristic.why_no_heuristic(self.settings)
         return {
             name: value.name if isinstance(value, Heuristic) else str(value or why)
             for name, value in found
@@ -115,7 +115,7 @@ class Decider:
         share its caches.
         """
         settings = self.settings
-        if settings.mode == "observe" or torch_compat.compiles_elsewhere():
+        if settings.mode == "observe" or torch_compat.compiles_in_subprocess():
             return ""
         if settings.heuristic is not None:
             parts = [settings.heuristic.fingerprint()]
@@ -159,14 +159,14 @@ class Decider:
             rows = [winner]
         took = (time.perf_counter_ns() - start - answer.rendering_ns) / 1000
         if choices != []:
-            self._keep(question, problem, hardware, candidates, ranking, rows, took, follows)
+            self._record_decision(question, problem, hardware, candidates, ranking, rows, took, follows)
         return None if observing else choices
 
     def _have_few_timed(self) -> None:
-        from torch_diode.integration.autotune.clean_benchmark import clean_times
+        from torch_diode.integration.autotune.clean_benchmark import clean_benchmark
 
-        clean_times.keep_for_few(self.guard)
-        self._clean_times = clean_times
+        clean_benchmark.enable_for_benchmark_sets(self.fallback)
+        self._clean_times = clean_benchmark
 
     def _check_asked(self, question: ChoiceRequest) -> None:
         """Leave what is not ours to torch: other ops, other devices, other calls of a matmul.
@@ -195,7 +195,7 @@ class Decider:
         self, question: ChoiceRequest, hardware: Hardware
     ) -> tuple[MMShape, dict[str, Any], Candidates]:
         if self.heuristic_for(hardware) is None:
-            raise Abstained(f"{hardware.name}: {default_heuristic.why_none(self.settings)}")
+            raise Abstained(f"{hardware.name}: {default_heuristic.why_no_heuristic(self.settings)}")
         problem = problem_of(question.op, question.inputs)
         offered = question.offered(self.settings.tma)
         candidates = candidate_space(problem, hardware, tuple(offered))
@@ -224,15 +224,15 @@ class Decider:
     ) -> tuple[Ranking, str]:
         """The ranking of what would be compiled in this graph; in words, what follows the matmul
         that a template takes along and ATen does not."""
-        from torch_diode.integration.deciding.epilogue_cost import epilogue_of, spread_bias_us
+        from torch_diode.integration.deciding.epilogue_cost import epilogue_of, expand_bias_us
 
         extra, words = 0.0, ""
-        spread = spread_bias_us(problem, hardware) if question.spreads_bias else 0.0
+        spread = expand_bias_us(problem, hardware) if question.expands_bias else 0.0
         if self.settings.epilogues:
             from torch._inductor.virtualized import V
 
             # A graph nobody has seen before must not cost the decision: without it, it stands.
-            found = self.guard.run(lambda: epilogue_of(V.graph))
+            found = self.fallback.run(lambda: epilogue_of(V.graph))
             if found is not None:
                 extra = found.extra_us(hardware)
                 words = f"{', '.join(dict.fromkeys(found.ops))} (ATen + {extra:.1f} us)"
@@ -241,7 +241,7 @@ class Decider:
         )
         return counted, words if extra and counted is not ranking else ""
 
-    def _keep(
+    def _record_decision(
         self,
         question: ChoiceRequest,
         problem: MMShape,
@@ -260,7 +260,7 @@ class Decider:
         asked = "max-autotune" if question.max_autotune else "plain"
         if self.settings.mode != "auto":
             asked += f", {self.settings.mode}"
-        self.guard.decided()
+        self.fallback.decided()
         self.record.add(
             Decision(
                 problem=problem,

@@ -17,7 +17,7 @@ fuse with nothing (a matmul, an attention, a convolution) or out of the graph. A
 it would have made one kernel with it anyway. Work on the products of two matmuls is counted once.
 
 What comes before a matmul is not counted: neither ATen nor a template takes it along, since a
-choice that runs alone is told to leave its operands as they are (`releases.leave_operands_alone`;
+choice that runs alone is told to leave its operands as they are (`releases.disable_prologue_fusion`;
 `benchmarks/prologues.py` shows what it would cost).
 
 That a template takes the work along does not endanger it: Triton hands the accumulator over in
@@ -102,7 +102,7 @@ class Epilogue:
         return elements / (LANES * hardware.units * hardware.clock_mhz)
 
 
-def spread_bias_us(problem: MMShape, hardware: Hardware) -> float:
+def expand_bias_us(problem: MMShape, hardware: Hardware) -> float:
     """What a template pays for a bias of one element: a kernel that writes it out first."""
     if not hardware.memory_gbps:
         return LAUNCH_US
@@ -156,7 +156,7 @@ def _is_taken_along(node: Node, matmul: Node, count: int) -> bool:
     if not _is_pointwise(node) or _elements(node) != count:
         return False
     regrouped = node.meta["val"].dim() != matmul.meta["val"].dim()
-    return not regrouped or torch_compat.fuses_regrouped()
+    return not regrouped or torch_compat.fuses_reshaped_epilogues()
 
 
 def _is_anothers(matmul: Node, members: Iterable[Node], graph: Any) -> bool:
@@ -230,7 +230,7 @@ def _elements(node: Node) -> int:
         return 0
     count = 1
     for size in value.shape:
-        seen = torch_compat.size_if_seen(size)
+        seen = torch_compat.traced_size_or_none(size)
         if seen is None:
             return 0
         count *= seen

@@ -13,29 +13,29 @@ from torch_diode.types.validation import MAX_SIZE
 WITH_BIAS = frozenset({"addmm", "baddbmm"})
 
 
-class InexpressibleError(Abstained):
+class UnsupportedProblemError(Abstained):
     """The inputs pose a problem an `MMShape` cannot say; nobody has timings for it."""
 
 
 def problem_of(op: str, inputs: Any) -> MMShape:
     """The problem behind `kernel_inputs`, symbols taken at the hints Inductor would use."""
     if op not in OPS:
-        raise InexpressibleError(f"op {op} is none of {', '.join(OPS)}")
+        raise UnsupportedProblemError(f"op {op} is none of {', '.join(OPS)}")
     if op in WITH_BIAS and inputs._scalars.get("beta", 1) == 0:
         # The bias is not to be read then: it may hold anything, and templates add 0 times that.
-        raise InexpressibleError(f"{op} with a beta of 0")
+        raise UnsupportedProblemError(f"{op} with a beta of 0")
     mat1, mat2 = inputs.mat1mat2()
     size1, size2 = torch_compat.hints(mat1.get_size()), torch_compat.hints(mat2.get_size())
     dims = 3 if op in BATCHED else 2
     if len(size1) != dims or len(size2) != dims:
-        raise InexpressibleError(f"{op} of {len(size1)}-D by {len(size2)}-D operands")
+        raise UnsupportedProblemError(f"{op} of {len(size1)}-D by {len(size2)}-D operands")
     if 0 in size1 + size2:
-        raise InexpressibleError(f"{op} with an empty operand")
+        raise UnsupportedProblemError(f"{op} with an empty operand")
     if max(size1 + size2) > MAX_SIZE:
-        raise InexpressibleError(f"{op} with a size beyond {MAX_SIZE}")
+        raise UnsupportedProblemError(f"{op} with a size beyond {MAX_SIZE}")
     dtype = _dtype(mat1.get_dtype())
     if mat2.get_dtype() != mat1.get_dtype():
-        raise InexpressibleError(f"{op} of {dtype} by {_dtype(mat2.get_dtype())}")
+        raise UnsupportedProblemError(f"{op} of {dtype} by {_dtype(mat2.get_dtype())}")
     return MMShape(
         op,
         M=size1[-2],
@@ -62,14 +62,14 @@ def is_transposed(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
         return False
     if (row_step == 1 or rows == 1) and (column_step >= rows or columns == 1):
         return True
-    raise InexpressibleError("operand with strides of neither a row-major nor a transposed matrix")
+    raise UnsupportedProblemError("operand with strides of neither a row-major nor a transposed matrix")
 
 
 @lru_cache(maxsize=64)
 def _dtype(dtype: Any) -> str:
     name = str(dtype).removeprefix("torch.")
     if name not in DTYPES:
-        raise InexpressibleError(f"dtype {name}")
+        raise UnsupportedProblemError(f"dtype {name}")
     return name
 
 

@@ -78,7 +78,7 @@ class ChoiceRequest:
         return all(isinstance(size, (int, sympy.Integer)) for size in sizes)
 
     @property
-    def spreads_bias(self) -> bool:
+    def expands_bias(self) -> bool:
         """Whether a template's bias is written out to the product's size before it starts: Inductor
         does so with an addmm's of one element, such as the last layer's of a regression."""
         if self.op != "addmm":
@@ -141,7 +141,7 @@ class ChoiceRequest:
     @cached_property
     def _batch_fits(self) -> bool:
         """Whether a batched template can be launched for as many products as Inductor expects."""
-        most, batch = torch_compat.most_batches(), self.inputs.mat1mat2()[0].get_size()[0]
+        most, batch = torch_compat.max_batch_size(), self.inputs.mat1mat2()[0].get_size()[0]
         if self.op not in BATCHED or most is None:
             return True
         if V.graph.sizevars.statically_known_leq(batch, most):
@@ -152,7 +152,7 @@ class ChoiceRequest:
     def _batch_stays(self) -> bool:
         """The same for as many as there may ever be; where that is not certain, a guard sees to
         it, and for more the graph is compiled again."""
-        most, batch = torch_compat.most_batches(), self.inputs.mat1mat2()[0].get_size()[0]
+        most, batch = torch_compat.max_batch_size(), self.inputs.mat1mat2()[0].get_size()[0]
         if self.op not in BATCHED or most is None:
             return True
         return bool(V.graph.sizevars.guard_or_false(sympy.Le(batch, most)))

@@ -19,7 +19,7 @@ from torch_diode.integration.base import ChoicesIntegration
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.device_hardware import GPU_KINDS
 from torch_diode.integration.hooks.fallback import Fallback
-from torch_diode.integration.hooks.import_hook import arrivals
+from torch_diode.integration.hooks.import_hook import import_watcher
 
 MODULE = "torch._inductor.codecache"
 FIELD = "torch_diode"
@@ -28,8 +28,8 @@ FIELD = "torch_diode"
 class CacheKeys:
     """Puts the integrations' fingerprints into torch's cache keys."""
 
-    def __init__(self, guard: Fallback) -> None:
-        self._guard = guard
+    def __init__(self, fallback: Fallback) -> None:
+        self._fallback = fallback
         self._integrations: list[ChoicesIntegration] = []
         self._details: Any = None
         self._original: Any = None
@@ -38,14 +38,14 @@ class CacheKeys:
         """Have an integration's fingerprint in the keys from now on."""
         self._integrations.append(integration)
         if len(self._integrations) == 1 and self._details is None:
-            arrivals.when_imported(MODULE, self._arrived)
+            import_watcher.when_imported(MODULE, self._arrived)
 
     def remove(self, integration: ChoicesIntegration) -> None:
         """Leave it out again; with the last, torch's class is as torch made it."""
         self._integrations.remove(integration)
         if self._integrations:
             return
-        arrivals.forget(self._arrived)
+        import_watcher.forget(self._arrived)
         # Where somebody has wrapped it since, ours stays below, and adds nothing.
         if self._details is not None and self._details.__init__ is self._ours:
             self._details.__init__ = self._original
@@ -62,13 +62,13 @@ class CacheKeys:
         Where one cannot be told, a text nobody else has: better no cache than the wrong entry.
         """
         used = list(devices)
-        texts = self._guard.run(lambda: [i.fingerprint(used) for i in self._integrations])
+        texts = self._fallback.run(lambda: [i.fingerprint(used) for i in self._integrations])
         if texts is None:
             return uuid.uuid4().hex
         return "+".join(text for text in texts if text)
 
     def _arrived(self, codecache: ModuleType) -> None:
-        self._guard.run(lambda: self._attach(codecache))
+        self._fallback.run(lambda: self._attach(codecache))
 
     def _attach(self, codecache: ModuleType) -> None:
         details = codecache.FxGraphHashDetails

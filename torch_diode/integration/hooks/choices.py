@@ -23,7 +23,7 @@ class DiodeInductorChoices(InductorChoices):
 
     Registration puts it before whatever handler torch has. By hand:
     `V.set_choices_handler(DiodeInductorChoices(my_heuristic))`. Then nobody looks at the whole list
-    Inductor collects (`answer.keep_alone`), which matters with max-autotune alone, and torch's
+    Inductor collects (`answer.keep_single_choice`), which matters with max-autotune alone, and torch's
     graph cache does not tell one such handler from another.
     """
 

@@ -18,7 +18,7 @@ from typing import Any
 from torch_diode.integration.base import FAILED, ON, ChoicesIntegration
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.fallback import Abstained, Fallback
-from torch_diode.integration.hooks.import_hook import arrivals
+from torch_diode.integration.hooks.import_hook import import_watcher
 from torch_diode.types.errors import InvalidValueError
 
 MODULE = "torch._inductor.virtualized"
@@ -27,8 +27,8 @@ MODULE = "torch._inductor.virtualized"
 class HandlerSlot:
     """Torch's slot for the choices handler, with hooks put before what is in it."""
 
-    def __init__(self, guard: Fallback) -> None:
-        self._guard = guard
+    def __init__(self, fallback: Fallback) -> None:
+        self._fallback = fallback
         self._integrations: list[ChoicesIntegration] = []
         self._slot: Any = None
         self._composed: dict[int, tuple[weakref.ref[Any], Any | None]] = {}
@@ -41,7 +41,7 @@ class HandlerSlot:
             self._integrations.append(integration)
             self._composed.clear()
         if len(self._integrations) == 1:
-            arrivals.when_imported(MODULE, self._arrived)
+            import_watcher.when_imported(MODULE, self._arrived)
 
     def remove(self, integration: ChoicesIntegration) -> None:
         """Take an integration out; with the last, the slot is as torch made it."""
@@ -49,7 +49,7 @@ class HandlerSlot:
             self._integrations.remove(integration)
             self._composed.clear()
         if not self._integrations:
-            arrivals.forget(self._arrived)
+            import_watcher.forget(self._arrived)
             if self._slot is not None:
                 del self._slot._get_handler
                 self._slot = None
@@ -60,7 +60,7 @@ class HandlerSlot:
         return self._slot is not None
 
     def _arrived(self, virtualized: ModuleType) -> None:
-        self._guard.run(lambda: self._attach(virtualized))
+        self._fallback.run(lambda: self._attach(virtualized))
 
     def _attach(self, virtualized: ModuleType) -> None:
         slot = torch_compat.choices_slot(virtualized)
@@ -85,7 +85,7 @@ class HandlerSlot:
         except TypeError:  # none of torch's class, which allows it
             return found
         with self._lock:
-            handler = self._guard.run(lambda: self._compose(found))
+            handler = self._fallback.run(lambda: self._compose(found))
             # Nothing but None for a handler left as it is: what is kept must not keep it alive.
             self._composed[key] = (gone, handler)
         return found if handler is None else handler

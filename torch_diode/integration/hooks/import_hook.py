@@ -92,4 +92,4 @@ class ImportWatcher(MetaPathFinder):
         return spec
 
 
-arrivals = ImportWatcher()
+import_watcher = ImportWatcher()

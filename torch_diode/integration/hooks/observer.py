@@ -34,7 +34,7 @@ class Observer(ChoicesIntegration):
         return None
 
     @contextlib.contextmanager
-    def watching(self) -> Iterator[None]:
+    def installed(self) -> Iterator[None]:
         """Plugged in for a while, beside torch-diode's own integrations if they are on."""
         owner = registration._registration
         with owner.lock:

@@ -1,7 +1,7 @@
 """The differences between torch releases, 2.9 to 2.15: all of them, and here only.
 
 Each is told by what the interface looks like, not by a version, but for one that no interface
-shows (`fuses_regrouped`). What other modules of this room call on torch directly has been the same
+shows (`fuses_reshaped_epilogues`). What other modules of this room call on torch directly has been the same
 in all of these releases.
 """
 
@@ -242,7 +242,7 @@ def can_be_rendered(choice: Any) -> bool:
     return matmul_hook() == GENERATOR_HOOK or choice.choice is not None
 
 
-def leave_operands_alone(choice: Any) -> None:
+def disable_prologue_fusion(choice: Any) -> None:
     """Have a rendered template load its operands as they are, pointwise work on them done before.
 
     A template that runs alone would do that work itself, again for each block that loads an
@@ -286,7 +286,7 @@ def hints(values: Sequence[Any]) -> tuple[int, ...]:
 
 
 @functools.cache
-def most_batches() -> int | None:
+def max_batch_size() -> int | None:
     """How many products the batched template can be launched for; None from 2.12 on, where its
     grid splits what is more. Before, the batch is the grid's second dimension."""
     from torch._inductor.kernel.bmm import bmm_template
@@ -296,7 +296,7 @@ def most_batches() -> int | None:
     return most if bmm_template.grid(most + 1, 16, 16, blocks)[1] > most else None
 
 
-def compiles_elsewhere() -> bool:
+def compiles_in_subprocess() -> bool:
     """Whether graphs are handed to another process to be compiled, which has no torch-diode."""
     compile_fx = sys.modules.get("torch._inductor.compile_fx")
     mode = getattr(compile_fx, "fx_compile_mode", None)
@@ -317,7 +317,7 @@ def torch_release() -> str:
     return torch.__version__.partition("+")[0]
 
 
-def here() -> dict[str, str]:
+def installed_versions() -> dict[str, str]:
     """The releases of torch and triton, without the build's name; empty where there is none."""
     # Imports a quarter of what importing torch_diode would take.
     from torch_diode.hardware.installed import versions
@@ -325,12 +325,12 @@ def here() -> dict[str, str]:
     return {**versions(), "torch": torch_release()}
 
 
-def size_seen(value: Any) -> int:
+def traced_size(value: Any) -> int:
     """The number a traced size had when the program ran; the number itself where it is none."""
     return int(value.node.hint) if hasattr(value, "node") else int(value)
 
 
-def size_if_seen(value: Any) -> int | None:
+def traced_size_or_none(value: Any) -> int | None:
     """The same; None for a size that is known only when the program runs."""
     if not hasattr(value, "node"):
         return int(value)
@@ -338,7 +338,7 @@ def size_if_seen(value: Any) -> int | None:
     return hint if isinstance(hint, int) else None
 
 
-def fuses_regrouped() -> bool:
+def fuses_reshaped_epilogues() -> bool:
     """Whether a template takes pointwise work along whose dimensions were regrouped (a linear layer
     on a batch of sequences): not in 2.10 and 2.11, whose order of fusing and merging loops loses
     it. No interface shows that, so here it is the release."""
@@ -431,7 +431,7 @@ def add_preprocessing(function: Callable[[list[Any]], list[Any]]) -> Callable[[]
     return undo
 
 
-def marks_of(choice: Any) -> dict[str, Any]:
+def annotations_of(choice: Any) -> dict[str, Any]:
     """Where notes about a choice live: 2.10+ carries them from KTC to caller, 2.9 has no place."""
     notes = getattr(choice, "annotations", None)
     if not isinstance(notes, dict):
@@ -491,7 +491,7 @@ def _caught(choice: Any, inputs: Sequence[Any], out: Any) -> Callable[[], Any]:
     return calls[-1]
 
 
-def end_launches(choice: Any) -> None:
+def release_launch(choice: Any) -> None:
     """Give back what `launch_of` loaded for a choice."""
     request = getattr(choice, "bmreq", None)
     if request is not None:
