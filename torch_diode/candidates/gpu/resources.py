@@ -116,7 +116,7 @@ def reads_a_as_it_lies(
 ) -> npt.NDArray[np.bool_]:
     """All but configs that have to turn A round in registers: on Hopper, in TF32, the matrix unit
     wants both operands along K, and a transposed A is not. Half took more than four times as long
-    as the best ("A kernel three times too slow" in docs/experiments.md)."""
+    as the best ("A transposed A in TF32" in docs/experiments.md)."""
     if not (problem.tf32 and problem.transpose_a and arch_number(hardware.arch) // 10 == 9):
         return np.ones(len(candidates), bool)
     return ~uses_matrix_unit_on_shared(candidates, problem, hardware)
