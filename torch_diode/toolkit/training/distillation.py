@@ -26,7 +26,7 @@ from torch_diode.model.features.table import FeatureTable, unmeasured_table
 from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.training.batches import ProblemBatches
 from torch_diode.model.training.distillation import DistillationOptions, train_on_targets
-from torch_diode.model.training.near_choice import near_choices
+from torch_diode.model.training.candidate_sampling import near_choices
 from torch_diode.model.training.trainer import (
     SplitTables,
     Trained,

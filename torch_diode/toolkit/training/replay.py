@@ -20,7 +20,7 @@ from torch_diode.model.features.problem_arrays import ProblemArrays
 from torch_diode.model.features.table import FeatureTable, unmeasured_table
 from torch_diode.model.metadata import ModelMetadata
 from torch_diode.model.networks.timing_models import TimingNetwork
-from torch_diode.model.training.near_choice import near_choices
+from torch_diode.model.training.candidate_sampling import near_choices
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
