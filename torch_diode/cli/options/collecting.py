@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.cli.options import shapes
-from torch_diode.cli.options.shapes import Drawing
+from torch_diode.collection import sampling_options as shapes
+from torch_diode.collection.sampling_options import Drawing
 from torch_diode.collection.shape_sampling import LogNormal
 from torch_diode.types import validation
 

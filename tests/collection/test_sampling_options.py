@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from torch_diode.cli.options.shapes import Drawing, default_dtypes
-from torch_diode.collection.problem_class import sizes_of
+from torch_diode.collection.sampling_options import Drawing, default_dtypes
+from torch_diode.collection.shape_sampling import sizes_of
 from torch_diode.hardware import known
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.hardware import Hardware

@@ -9,8 +9,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
-from torch_diode.collection.problem_class import Sizes, sizes_of
-from torch_diode.collection.shape_sampling import LogNormal, LogUniform, ShapeSource
+from torch_diode.collection.shape_sampling import (
+    LogNormal,
+    LogUniform,
+    ShapeSource,
+    Sizes,
+    sizes_of,
+)
 from torch_diode.types import validation
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.hardware import Hardware
