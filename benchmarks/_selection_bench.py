@@ -18,11 +18,11 @@ from _selection import DEFAULT, DIODE, NO_MATMUL, PLAIN, TUNED, Row
 from torch_diode.candidates.gpu.k_loop import as_in_space
 from torch_diode.collection.kernels.operands import Operands, operands, tf32_precision
 from torch_diode.collection.timers.cuda import CudaTimer, Launch, half_width
-from torch_diode.collection.workers.jobs import catch_job_errors
 from torch_diode.collection.workers.pool import ProgressMarker
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
+from workflows.measuring.jobs import catch_job_errors
 from workflows.measuring.verify_kernels import verify_kernels
 
 ROUNDS = ((float("inf"), 4), (1.3, 8))

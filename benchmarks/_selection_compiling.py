@@ -16,7 +16,6 @@ from torch_diode.candidates.gpu.k_loop import as_in_space
 from torch_diode.candidates.gpu.resources import worth_compiling
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.kernels.operands import tf32_precision
-from torch_diode.collection.workers.jobs import catch_job_errors, enter_for_process_lifetime
 from torch_diode.collection.workers.pool import ProgressMarker
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
@@ -24,6 +23,7 @@ from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
+from workflows.measuring.jobs import catch_job_errors, enter_for_process_lifetime
 
 PRAISED, ANALYTICAL = 10, 3
 LISTING = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,TRITON"}

@@ -13,9 +13,9 @@ from _selection import DEFAULT, Posed, Row
 from _selection_bench import Clean, Cold, Tune
 from _selection_compiling import Choices, Compile, Pose
 
-from torch_diode.collection.workers.jobs import Failed
 from torch_diode.collection.workers.pool import JobResult, Work, WorkerDied, WorkerError, WorkerPool
 from torch_diode.types.candidate import ATEN, Candidate
+from workflows.measuring.jobs import Failed
 from workflows.measuring.pipeline import SAVE_EVERY_S, Pipeline
 
 OVERRUN_S = 30.0

@@ -38,7 +38,7 @@ from torch_diode.collection.store.output import WatchedStore
 from torch_diode.collection.sweep_run import Group, SweepRun
 from torch_diode.files.atomic import write_text
 from torch_diode.hardware import known
-from torch_diode.hardware.installed import versions
+from torch_diode.hardware.versions import versions
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from torch_diode import _distribution
 
 if TYPE_CHECKING:
-    from torch_diode.collection.feedback import CollectionMode
+    from torch_diode.collection.feedback_timings import CollectionMode
     from torch_diode.files.datasets import read_dataset as load_dataset
     from torch_diode.heuristics.analytical import AnalyticalHeuristic
     from torch_diode.heuristics.base import Heuristic
@@ -96,7 +96,7 @@ _HOMES = {
     "Candidate": "types.candidate",
     "Candidates": "types.candidate_arrays",
     "Chain": "heuristics.chain",
-    "CollectionMode": "collection.feedback",
+    "CollectionMode": "collection.feedback_timings",
     "CustomHeuristic": "heuristics.custom",
     "Dataset": "types.dataset",
     "DeepMatmulTimingModel": "model.networks.timing_models",

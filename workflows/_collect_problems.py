@@ -8,16 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from torch_diode.collection.problem_class import (
-    MOST_BYTES,
-    MOST_FLOPS,
-    ProblemClass,
-    Sizes,
-    sizes_of,
-)
-from torch_diode.collection.shape_sampling import LogNormal, LogUniform
+from torch_diode.collection.shape_sampling import LogNormal, LogUniform, Sizes, sizes_of
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types.problem import BATCHED, MMShape
+from workflows.measuring.problem_class import MOST_BYTES, MOST_FLOPS, ProblemClass
 from workflows.measuring.problem_classes import validation_strata
 
 REAL = Path(__file__).parents[1] / "diode_datasets/shapes/real_models.json"

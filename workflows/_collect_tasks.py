@@ -10,7 +10,7 @@ import numpy as np
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.plan import kind_name, kind_of
-from torch_diode.collection.problem_class import ProblemClass, Sizes
+from torch_diode.collection.shape_sampling import Sizes
 from torch_diode.collection.sweep_run import Group, Task
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.integration.capture.template_source import template_source
@@ -20,6 +20,7 @@ from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
+from workflows.measuring.problem_class import ProblemClass
 
 FAR = 6.0
 """Candidates the analytical heuristic thinks this many times slower than the best are timed on a

@@ -13,13 +13,13 @@ from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
 from torch_diode.collection.kernels.operands import operands, tf32_precision
 from torch_diode.collection.timers.cuda import CudaTimer, Launch, Measurement
-from torch_diode.collection.workers.jobs import catch_job_errors
 from torch_diode.collection.workers.pool import ProgressMarker
-from torch_diode.hardware.installed import versions
+from torch_diode.hardware.versions import versions
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
+from workflows.measuring.jobs import catch_job_errors
 from workflows.measuring.verify_kernels import verify_kernels
 
 STATIC, SWEEP = "inductor-static", "sweep"

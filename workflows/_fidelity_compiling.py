@@ -11,9 +11,9 @@ from _fidelity_plan import Plan
 
 from torch_diode.candidates.gpu.eligibility import arch_number
 from torch_diode.collection.kernels.compile import Job, precompile
-from torch_diode.collection.workers.jobs import catch_job_errors, enter_for_process_lifetime
 from torch_diode.collection.workers.pool import ProgressMarker
 from torch_diode.types.hardware import Hardware
+from workflows.measuring.jobs import catch_job_errors, enter_for_process_lifetime
 
 
 @dataclass(frozen=True)

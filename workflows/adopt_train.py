@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from _collect_problems import never_trained_on
 
-from torch_diode.collection.problem_class import Sizes, sizes_of
+from torch_diode.collection.shape_sampling import Sizes, sizes_of
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape

@@ -45,18 +45,18 @@ from torch_diode.candidates.gpu.eligibility import arch_number
 from torch_diode.collection.kernels.compile import CompileOutcome
 from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.plan import kind_name, kind_of
-from torch_diode.collection.problem_class import ProblemClass
 from torch_diode.collection.store.journal import TimingStore
 from torch_diode.collection.sweep_run import Group, GroupReport, SweepRun, Task
 from torch_diode.collection.timers.cuda import CudaTimer
 from torch_diode.collection.workers.compile_ahead import CompileAhead
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
-from torch_diode.hardware.installed import versions
-from torch_diode.integration.autotune.collected import collected_now
+from torch_diode.hardware.versions import versions
+from torch_diode.integration.autotune.collected import dataset_provenance
 from torch_diode.integration.capture.template_source import template_source
 from torch_diode.types.candidate import CONFIG_FIELDS
 from torch_diode.types.hardware import Hardware
+from workflows.measuring.problem_class import ProblemClass
 from workflows.measuring.problem_classes import training_strata
 from workflows.measuring.vendor_sweep import VendorSweep
 from workflows.measuring.worker_state import seconds_alive
@@ -81,7 +81,7 @@ def run_campaign(
     if given.compile_only:
         compile_only(groups, library, hardware, given.processes, deadline)
         return
-    store = TimingStore(given.output, collected_now())
+    store = TimingStore(given.output, dataset_provenance())
     done = {problem for _, problem in store.done()}
     left = [replace(g, tasks=tuple(t for t in g.tasks if t[0] not in done)) for g in groups]
     groups = [group for group in left if group.tasks]
@@ -192,7 +192,7 @@ def run_vendor(given: argparse.Namespace, start: float) -> None:
     # In pieces, so that a run cut short has problems of every kind.
     pieces = [problems[i::20] for i in range(20)]
     done, begun = 0, time.monotonic()
-    with TimingStore(given.output, collected_now(templates=False)) as store:
+    with TimingStore(given.output, dataset_provenance(templates=False)) as store:
         for finished in (d for piece in pieces for d in sweep.time(piece)):
             store.append(finished)
             done += len(finished)

@@ -82,7 +82,7 @@ def measure(given: argparse.Namespace, start: float) -> None:
 def make_run(given: argparse.Namespace, hardware: Hardware, start: float) -> Run:
     """Which problems with which candidates, and where to write."""
     from torch_diode.integration import registration
-    from torch_diode.integration.autotune.collected import collected_now
+    from torch_diode.integration.autotune.collected import dataset_provenance
     from torch_diode.integration.capture.template_source import template_source
 
     torch.set_num_threads(1)  # threads would not survive the fork
@@ -98,7 +98,7 @@ def make_run(given: argparse.Namespace, hardware: Hardware, start: float) -> Run
     else:
         problems = posed_problems(given, hardware)
         plans = make_plans(problems, hardware, best_heuristic(hardware), given.configs, given.seed)
-    today = collected_now(seed=str(given.seed))
+    today = dataset_provenance(seed=str(given.seed))
 
     def keep(timings: Sequence[Timing]) -> None:
         for method, name in FILES.items():

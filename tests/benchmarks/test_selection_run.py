@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from torch_diode.collection.workers.jobs import catch_job_errors
 from torch_diode.collection.workers.pool import ProgressMarker, WorkerPool
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.problem import MMShape
 from workflows.measuring import pipeline
+from workflows.measuring.jobs import catch_job_errors
 
 SCRIPTS = Path(__file__).parents[2] / "benchmarks"
 TIMES = {"aten": (10.0, 0.01)}

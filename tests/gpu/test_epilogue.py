@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from tests.integration.forced import Answering
+from tests.integration.forced import FunctionHeuristic
 from torch_diode.integration import registration
 from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
@@ -40,7 +40,7 @@ def test_the_epilogue_goes_with_the_template_and_the_result_is_right(epilogues: 
         for shape in ((384, 640), (512, 640), (384, 512))
     )
     torch._dynamo.reset()
-    with fresh_cache(), registration.using(Answering(nearly_tied), epilogues=epilogues):
+    with fresh_cache(), registration.using(FunctionHeuristic(nearly_tied), epilogues=epilogues):
         got, codes = run_and_get_code(torch.compile(model), x, w, z)
         decision = registration.explain()[-1]
     code = "\n".join(codes)

@@ -12,7 +12,7 @@ if not torch.cuda.is_available():
 
 from tests.integration.forced import Forced
 from torch_diode.integration import registration
-from torch_diode.integration.autotune.clean_benchmark import clean_times
+from torch_diode.integration.autotune.clean_benchmark import clean_benchmark
 from torch_diode.integration.autotune.feedback import add_feedback, candidate_of
 from torch_diode.types.candidate import ATEN, TritonGEMMConfig
 
@@ -29,7 +29,7 @@ def test_the_few_are_timed_without_their_launches_and_atens_call_is_no_handicap(
     heard: list[dict[Any, tuple[float, int]]] = []
 
     def listen(timings: dict[Any, float], *_: Any) -> None:
-        measured = {c: clean_times.measured.get(c) for c in timings}
+        measured = {c: clean_benchmark.measured.get(c) for c in timings}
         heard.append({c: (m.time_us, m.repeats) for c, m in measured.items() if m is not None})
         assert len(heard[-1]) == len(timings)
 

@@ -24,7 +24,7 @@ SMALL = ("--min-size", "64", "--max-size", "512", "--power-of-two", "--operation
 
 def run_campaign(output: Path, kind: str) -> str:
     ended = subprocess.run(
-        [sys.executable, str(ROOT / "tests/gpu/astray_campaign.py"), str(output), kind],
+        [sys.executable, str(ROOT / "tests/gpu/faulty_kernel_run.py"), str(output), kind],
         env=ENVIRONMENT,
         capture_output=True,
         text=True,

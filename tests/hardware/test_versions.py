@@ -1,10 +1,27 @@
-import pytest
+from __future__ import annotations
 
-from torch_diode.hardware.versions import same_release
+import importlib.metadata
+
+import pytest
+import torch
+
+from torch_diode.hardware.versions import same_release, versions
+
+
+def test_installed_versions_have_no_build_suffix():
+    assert versions()["torch"] == torch.__version__.partition("+")[0]
+
+
+def test_a_package_without_a_distribution_of_its_name_is_imported_for_its_version(monkeypatch):
+    def unknown(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", unknown)
+    assert versions()["torch"] == torch.__version__.partition("+")[0]
 
 
 @pytest.mark.parametrize(
-    ("here", "met", "same"),
+    ("version", "others", "same"),
     [
         ("2.11.0", ["2.11.0"], True),
         ("2.11.1+cu130", ["2.9.1", "2.11.0"], True),
@@ -14,5 +31,5 @@ from torch_diode.hardware.versions import same_release
         ("2.11.0", [], False),
     ],
 )
-def test_a_release_is_the_same_whatever_its_patch_or_build(here, met, same):
-    assert same_release(here, met) is same
+def test_releases_are_compared_without_patch_and_build(version, others, same):
+    assert same_release(version, others) is same

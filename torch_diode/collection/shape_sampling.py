@@ -21,6 +21,13 @@ _STEPS_OF_REAL_SIZES = (
 """Of every hundred M, N and K of the shipped shapes of real models, how many each of these is the
 largest to divide."""
 
+Sizes = tuple[str, int, int, int, int]
+
+
+def sizes_of(problem: MMShape) -> Sizes:
+    """Op, B, M, N and K: training and validation problems never share all five."""
+    return (problem.op, problem.B, problem.M, problem.N, problem.K)
+
 
 @dataclass(frozen=True)
 class LogNormal:

@@ -35,7 +35,7 @@ from torch_diode.collection.sweep_run import GroupReport, SweepRun
 from torch_diode.collection.timers.cpu import cpu_library
 from torch_diode.collection.workers.fork_safety import run_in_subprocess
 from torch_diode.collection.workers.timing_worker import TimingSettings
-from torch_diode.hardware.installed import versions
+from torch_diode.hardware.versions import versions
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import FileFaultError, InvalidValueError, MissingPartError
 from torch_diode.types.hardware import Hardware

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any, Protocol
 
-from torch_diode.collection.workers.jobs import Failed
 from torch_diode.collection.workers.pool import JobResult, WorkerDied, WorkerError, WorkerPool
+from workflows.measuring.jobs import Failed
 
 LAST_SECONDS = 12.0
 """Before the deadline: from then on a part of a problem's kernels may be enough."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch_diode.collection.problem_class import ProblemClass
+from workflows.measuring.problem_class import ProblemClass
 
 _MATRIX_UNIT = (("bfloat16", False), ("float16", False), ("float32", True))
 """Dtypes that matrix units multiply, and whether in TF32."""

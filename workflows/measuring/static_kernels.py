@@ -92,7 +92,7 @@ def static_kernels(problem: MMShape, candidates: Sequence[Candidate]) -> list[St
             lower(getattr(torch, problem.op), inputs_of(problem), config, generate=False)
     finally:
         undo()
-        handler.decider.rest()
+        handler.decider.release()
     kernels: dict[Candidate, StaticKernel] = {}
     for choice in found:
         candidate = candidate_of(choice)

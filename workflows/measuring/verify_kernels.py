@@ -11,8 +11,8 @@ from torch_diode.collection.kernels.library import KernelInfeasibleError
 from torch_diode.collection.kernels.operands import Operands
 from torch_diode.collection.kernels.reference import Reference
 from torch_diode.collection.timers.cuda import Launch
-from torch_diode.collection.workers.jobs import one_line
 from torch_diode.types.errors import DiodeError
+from workflows.measuring.jobs import one_line
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from torch_diode.collection.cluster.ray_actor import ClusterWorker, NodeGoneErro
 from torch_diode.collection.timers.cpu import cpu_library
 from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.hardware import detect
-from torch_diode.hardware.installed import versions
+from torch_diode.hardware.versions import versions
 from torch_diode.types.errors import MissingPartError
 from torch_diode.types.problem import MMShape
 

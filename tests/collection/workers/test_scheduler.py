@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collection.deadly import DeadlySetting
+from tests.collection.crashing_kernels import DeadlySetting
 from torch_diode.collection.groups import Group
 from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.timers.cpu import cpu_library

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from torch_diode.collection.workers.jobs import catch_job_errors
 from torch_diode.collection.workers.pool import ProgressMarker, WorkerError, WorkerPool
 from workflows.measuring import pipeline
+from workflows.measuring.jobs import catch_job_errors
 from workflows.measuring.pipeline import Pipeline
 
 FOREVER = 1e9

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection, wait
 from torch_diode.collection.devices import find_devices
 from torch_diode.collection.workers.scheduler import Scheduler
 from torch_diode.collection.workers.timing_worker import TimingSettings
-from torch_diode.hardware.installed import versions
+from torch_diode.hardware.versions import versions
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware

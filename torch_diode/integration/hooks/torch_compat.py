@@ -320,7 +320,7 @@ def torch_release() -> str:
 def installed_versions() -> dict[str, str]:
     """The releases of torch and triton, without the build's name; empty where there is none."""
     # Imports a quarter of what importing torch_diode would take.
-    from torch_diode.hardware.installed import versions
+    from torch_diode.hardware.versions import versions
 
     return {**versions(), "torch": torch_release()}
 

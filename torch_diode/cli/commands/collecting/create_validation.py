@@ -13,7 +13,7 @@ from torch_diode.cli.commands.collecting.collect_shapeset import shapeset_proble
 from torch_diode.cli.console.output import print_line
 from torch_diode.cli.options.collecting import How, Shapes
 from torch_diode.cli.options.groups import expand_options
-from torch_diode.collection.problem_class import Sizes, sizes_of
+from torch_diode.collection.shape_sampling import Sizes, sizes_of
 from torch_diode.files.datasets import read_dataset, shards
 from torch_diode.files.file_errors import naming_file
 from torch_diode.toolkit.datasets import may_be_dataset, read_all

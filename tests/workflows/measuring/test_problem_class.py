@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from torch_diode.candidates.gpu.eligibility import DECOMPOSE_K_THRESHOLD, k_splits
-from torch_diode.collection.problem_class import MOST_FLOPS, ProblemClass, sizes_of
+from torch_diode.collection.shape_sampling import sizes_of
 from torch_diode.types.problem import MMShape
+from workflows.measuring.problem_class import MOST_FLOPS, ProblemClass
 from workflows.measuring.problem_classes import training_strata, validation_strata
 
 STRATA = [*training_strata(), *(stratum for stratum, _ in validation_strata())]

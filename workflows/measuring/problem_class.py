@@ -8,20 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from torch_diode.candidates.gpu.eligibility import DECOMPOSE_K_THRESHOLD
-from torch_diode.collection.shape_sampling import LogNormal, LogUniform, ShapeSource
+from torch_diode.collection.shape_sampling import (
+    LogNormal,
+    LogUniform,
+    ShapeSource,
+    Sizes,
+    sizes_of,
+)
 from torch_diode.types.problem import MMShape
 
 MOST_FLOPS = {"bfloat16": 2e11, "float16": 2e11, "tf32": 5e10, "float32": 6e9}
 """Above this a problem takes so long that others would be worth more."""
 MOST_BYTES = 1 << 30
-
-Sizes = tuple[str, int, int, int, int]
-
-
-def sizes_of(problem: MMShape) -> Sizes:
-    """What training and validation never share, as a split of the data does not tell problems of
-    the same apart: op, B, M, N and K."""
-    return (problem.op, problem.B, problem.M, problem.N, problem.K)
 
 
 @dataclass(frozen=True)

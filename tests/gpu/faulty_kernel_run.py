@@ -1,6 +1,6 @@
 """Run by test_workers.py in a process of its own: a campaign over one problem list.
 
-    python tests/gpu/astray_campaign.py OUTPUT {bad,two}
+    python tests/gpu/faulty_kernel_run.py OUTPUT {bad,two}
 
 `bad`: one config's kernel writes where it must not. `two`: two timing processes on one GPU.
 """

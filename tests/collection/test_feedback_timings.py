@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 from tests.samples import ATEN, LINEAR, SMALL
-from torch_diode.collection.feedback import CollectionMode, FeedbackTimings
+from torch_diode.collection.feedback_timings import CollectionMode, FeedbackTimings
 
 RELEASES = {"torch": "2.13.0", "triton": "3.9.0"}
 

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from torch_diode.collection.workers.jobs import (
+from torch_diode.types.errors import InvalidValueError
+from workflows.measuring.jobs import (
     Failed,
     catch_job_errors,
     enter_for_process_lifetime,
     one_line,
 )
-from torch_diode.types.errors import InvalidValueError
 
 
 def test_a_fault_is_an_answer_in_one_line():
