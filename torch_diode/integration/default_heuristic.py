@@ -1,9 +1,9 @@
-"""The heuristic used where the user names none."""
+"""The default heuristic: the user's table, then the model for the hardware."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
 NO_MODEL = "no model for this hardware"
 NONE = "none"
-_LEAST_BANDWIDTH = 2 / 3
+_MIN_BANDWIDTH_RATIO = 2 / 3
 
 
 def default_heuristic(hardware: Hardware, settings: Settings) -> Heuristic | None:
-    """The table the user points at, then the model; None where there is neither.
+    """The table of the settings, then the model; None where there is neither.
 
-    A table that does not know a problem abstains, and the model is asked. A file that cannot be
-    read raises, and the compile falls back to torch with a warning that names it.
+    The table abstains on a problem it does not have, and the model then decides. A file that cannot
+    be read raises; the compile falls back to torch with a warning that names the file.
     """
-    members = list(_members(hardware, settings))
+    checked = [check_versions(each, hardware, settings) for each in _members(hardware, settings)]
+    members = [member for member in checked if member is not None]
     if len(members) < 2:
         return members[0] if members else None
     from torch_diode.heuristics.chain import Chain
@@ -37,43 +38,37 @@ def default_heuristic(hardware: Hardware, settings: Settings) -> Heuristic | Non
 def check_versions(
     heuristic: Heuristic, hardware: Hardware, settings: Settings
 ) -> Heuristic | None:
-    """A heuristic the user named, held against the torch that is here, as a default one is: what is
-    of another release is noted, or, where settings are strict, left out."""
+    """The heuristic with a note on each table or model of another torch or triton release.
+
+    With `settings.strict`, those are dropped instead; None where nothing is left. Other kinds of
+    heuristics, and subclasses, are returned as they are.
+    """
     from torch_diode.heuristics.chain import Chain
     from torch_diode.heuristics.model import ModelHeuristic
-    from torch_diode.heuristics.table import LookupTable
 
     if type(heuristic) is Chain:
-        held = [check_versions(member, hardware, settings) for member in heuristic.heuristics]
-        members = [member for member in held if member is not None]
+        checked = [check_versions(member, hardware, settings) for member in heuristic.heuristics]
+        members = [member for member in checked if member is not None]
         return Chain(*members) if members else None
+    versions, hashes = torch_compat.installed_versions(), torch_compat.template_hashes()
+    if type(heuristic) is ModelHeuristic:
+        if not hasattr(heuristic.model, "notes"):
+            return heuristic
+        notes = heuristic.model.notes(hardware, **versions, templates=hashes)
+        if notes and settings.strict:
+            return None
+        return ModelHeuristic(heuristic.model, heuristic.name, heuristic.note or "; ".join(notes))
+    # Imports pyarrow: only after the model, so that a default decision does without.
+    from torch_diode.heuristics.table import LookupTable
+
     if type(heuristic) is LookupTable and not heuristic.template_hashes:
         strict = heuristic.strict or settings.strict
-        return LookupTable(
-            heuristic.table,
-            strict,
-            torch_compat.template_hashes(),
-            heuristic.name,
-            torch_compat.installed_versions(),
-        )
-    if type(heuristic) is ModelHeuristic and hasattr(heuristic.model, "notes"):
-        return _noted(heuristic.model, heuristic.name, hardware, settings, heuristic.note)
+        return LookupTable(heuristic.table, strict, hashes, heuristic.name, versions)
     return heuristic
 
 
-def _noted(
-    model: Any, name: str, hardware: Hardware, settings: Settings, note: str = ""
-) -> Heuristic | None:
-    from torch_diode.heuristics.model import ModelHeuristic
-
-    notes = model.notes(hardware, **torch_compat.installed_versions(), templates=torch_compat.template_hashes())
-    if notes and settings.strict:
-        return None
-    return ModelHeuristic(model, name, note or "; ".join(notes))
-
-
 def why_no_heuristic(settings: Settings) -> str:
-    """Why a hardware asked about under these settings has no heuristic."""
+    """Reason why no heuristic was found under these settings."""
     if settings.heuristic is None and settings.model == NONE:
         return "no model, as TORCH_DIODE_MODEL says"
     if settings.strict:
@@ -85,30 +80,26 @@ def _members(hardware: Hardware, settings: Settings) -> Iterator[Heuristic]:
     if settings.table:
         from torch_diode.heuristics.table import LookupTable
 
-        yield LookupTable.load(
-            settings.table, settings.strict, torch_compat.template_hashes(), torch_compat.installed_versions()
-        )
-    model = _model(hardware, settings)
-    if model is not None:
-        yield model
+        yield LookupTable.load(settings.table)
+    if settings.model != NONE:
+        yield from _model(hardware, settings.model)
 
 
-def _model(hardware: Hardware, settings: Settings) -> Heuristic | None:
-    """The model the user named, or the one there is for this hardware: unasked, the first of the
-    user's folders or the package's, and for close relatives only."""
-    if settings.model == NONE:
-        return None
+def _model(hardware: Hardware, named: str) -> Iterator[Heuristic]:
+    """The model named by the user, or else the registered model of a close relative, from the
+    user's folders first."""
+    from torch_diode.heuristics.model import ModelHeuristic
     from torch_diode.model.checkpoint import load_model
 
-    if settings.model in ("", SHIPPED):
-        pointer = shipped_model(hardware) if settings.model else _auto_model(hardware)
+    if named in ("", SHIPPED):
+        pointer = shipped_model(hardware) if named else _auto_model(hardware)
         if pointer is None:
-            return None
+            return
         model, name = pointer.load(), pointer.hardware
     else:
-        model, name = load_model(settings.model), settings.model
+        model, name = load_model(named), named
     model.require(hardware)
-    return _noted(model, f"model {name}", hardware, settings)
+    yield ModelHeuristic(model, f"model {name}")
 
 
 def _auto_model(hardware: Hardware) -> ModelPointer | None:
@@ -119,12 +110,14 @@ def _auto_model(hardware: Hardware) -> ModelPointer | None:
 
 
 def close_relative(hardware: Hardware, name: str) -> bool:
-    """Whether a chip is so like another that the other's model may decide for it unasked: the
-    architecture, as many units, and memory about as fast. An H20 is an H200 by architecture only.
+    """Whether the model of chip `name` may decide for this hardware by default.
+
+    Requires the same architecture and number of units, and similar memory bandwidth: an H20 shares
+    only its architecture with an H200.
     """
     if hardware.name == name:
         return True
     other = known(name)
     same = hardware.arch == other.arch and hardware.units == other.units
     ratio = hardware.memory_gbps / other.memory_gbps if other.memory_gbps else 0.0
-    return same and _LEAST_BANDWIDTH <= ratio <= 1 / _LEAST_BANDWIDTH
+    return same and _MIN_BANDWIDTH_RATIO <= ratio <= 1 / _MIN_BANDWIDTH_RATIO
