@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, overload
 
 import numpy as np
 
 from torch_diode.heuristics.base import Heuristic, digest
-from torch_diode.heuristics.fingerprint import callable_fingerprint_text
+from torch_diode.heuristics.fingerprint import code_text
 from torch_diode.heuristics.position import position_of
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.candidate_arrays import Candidates
@@ -63,6 +65,7 @@ class CustomHeuristic(Heuristic):
             raise InvalidValueError(f"CustomHeuristic: got {fn!r:.80}; expected a function")
         self.fn = fn
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
+        self._key = uuid.uuid4().hex
 
     def __call__(
         self, problem: MMShape, candidates: Sequence[Candidate]
@@ -113,9 +116,14 @@ class CustomHeuristic(Heuristic):
         return position
 
     def fingerprint(self) -> str:
-        """The function's name and code, and what that depends on (`code_text`)."""
-        version = str(getattr(self.fn, "version", ""))
-        return digest("custom", self.name, version, *callable_fingerprint_text(self.fn))
+        """The function's `version`, if it has one, and its code with the values that uses. Where
+        a value is not plain and there is no version, a key of this object in this process."""
+        version, text = getattr(self.fn, "version", None), code_text(self.fn)
+        if text is None:
+            text = f"{self._key} {os.getpid()}" if version is None else ""
+        module = getattr(self.fn, "__module__", "")
+        path = getattr(self.fn, "__qualname__", type(self.fn).__qualname__)
+        return digest("custom", self.name, f"{module}.{path}", str(version), text)
 
 
 def heuristic(decision: str, name: str = "") -> Callable[[Rule], CustomHeuristic]:
