@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from torch_diode.cli.console.output import print_json, print_line, print_table
+from torch_diode.toolkit import dataset_summary
 from torch_diode.toolkit.selection import selected
-from torch_diode.types import dataset_summary
 from torch_diode.types.dataset import Dataset
 
 

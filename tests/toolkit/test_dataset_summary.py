@@ -4,7 +4,7 @@ from hypothesis import given
 
 from tests import samples
 from tests.strategies import datasets
-from torch_diode.types import dataset_summary
+from torch_diode.toolkit import dataset_summary
 from torch_diode.types.dataset import Dataset
 
 
