@@ -19,6 +19,7 @@ from torch_diode.candidates.gpu.resources import resources_of, uses_matrix_unit_
 from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.heuristics.ordering import rank_by_time
 from torch_diode.heuristics.tile_model import Constants, Floats, Tiles, peak_tflops, tile_times_us
+from torch_diode.types.bounded_cache import BoundedCache
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
@@ -114,17 +115,15 @@ class AnalyticalHeuristic(Heuristic):
         return digest("analytical", _VERSION, self.name, repr(self.constants))
 
 
-_tiles: WeakKeyDictionary[Candidates, dict[Any, Tiles]] = WeakKeyDictionary()
+_tiles: WeakKeyDictionary[Candidates, BoundedCache[Any, Tiles]] = WeakKeyDictionary()
 
 
 def _tiles_of(candidates: Candidates, problem: MMShape, hardware: Hardware) -> Tiles:
     """Configs as the model sees them, worked out once for each kind of problem."""
     p = problem
     kind = (p.dtype, p.out_dtype, p.layout, p.tf32, p.op, p.bias, tma_aligned(p), hardware)
-    kinds = _tiles.setdefault(candidates, {})
+    kinds = _tiles.setdefault(candidates, BoundedCache(_KINDS_KEPT))
     if kind not in kinds:
-        if len(kinds) >= _KINDS_KEPT:
-            kinds.clear()
         kinds[kind] = _new_tiles(candidates, problem, hardware)
     return kinds[kind]
 

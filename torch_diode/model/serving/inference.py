@@ -37,6 +37,7 @@ from torch_diode.model.networks.limits import MOST_LOG_RATIO
 from torch_diode.model.serving.layers import Folded, candidate_layers
 from torch_diode.model.serving.one_thread import one_thread
 from torch_diode.model.serving.vendor_layers import UncertaintyLayers, VendorLayers
+from torch_diode.types.bounded_cache import BoundedCache
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
@@ -90,7 +91,7 @@ class NumpyNetwork:
             ) from None
         self._config_limits = [limit[:_CONFIG, None] for limit in limits]
         self._joint_low, self._joint_high = (limit[_CONFIG:, None] for limit in limits)
-        self._kept: WeakKeyDictionary[Candidates, dict[Any, _Kept]] = WeakKeyDictionary()
+        self._kept: WeakKeyDictionary[Candidates, BoundedCache[Any, _Kept]] = WeakKeyDictionary()
         self._space = threading.local()
 
     def predict_us(
@@ -142,11 +143,9 @@ class NumpyNetwork:
         kind = (p.dtype, p.out_dtype, p.transpose_a, p.transpose_b, p.tf32, p.op, p.bias, hardware)
         kinds = self._kept.get(candidates)
         if kinds is None:
-            kinds = self._kept.setdefault(candidates, {})
+            kinds = self._kept.setdefault(candidates, BoundedCache(_KINDS_KEPT))
         kept = kinds.get(kind)
         if kept is None:
-            if len(kinds) >= _KINDS_KEPT:
-                kinds.clear()
             configs = config_arrays(candidates, problem, hardware)
             low, high = self._config_limits
             features = np.ascontiguousarray(np.clip(configs.features.T, low, high))
