@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torch_diode.model.checkpoint import ModelPointer, load_model, save_model
-    from torch_diode.model.features.extractor import FEATURE_NAMES, FEATURES_VERSION
+    from torch_diode.model.features.names import FEATURE_NAMES, FEATURES_VERSION
     from torch_diode.model.features.table import FeatureTable, feature_table
     from torch_diode.model.networks.timing_models import DeepMatmulTimingModel, MatmulTimingModel
     from torch_diode.model.registry import ModelRegistry
@@ -34,8 +34,8 @@ __all__ = [
 
 _MODULES = {
     "DeepMatmulTimingModel": "networks.timing_models",
-    "FEATURES_VERSION": "features.extractor",
-    "FEATURE_NAMES": "features.extractor",
+    "FEATURES_VERSION": "features.names",
+    "FEATURE_NAMES": "features.names",
     "FeatureTable": "features.table",
     "MatmulTimingModel": "networks.timing_models",
     "ModelPointer": "checkpoint",

@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from torch_diode.model.features.extractor import FEATURE_NAMES, FEATURES_VERSION
-from torch_diode.model.features.vendor import SPLIT_NAMES, VENDOR_NAMES
+from torch_diode.model.features.names import (
+    FEATURE_NAMES,
+    FEATURES_VERSION,
+    SPLIT_NAMES,
+    VENDOR_NAMES,
+)
 from torch_diode.types.errors import FileFaultError
 
 FORMAT = "torch-diode model"

@@ -10,7 +10,8 @@ import numpy as np
 
 from torch_diode.model.evaluation.regret import noise_floor, standard_errors
 from torch_diode.model.evaluation.scoring import Evaluation
-from torch_diode.model.features.problem_arrays import PRECISIONS, ProblemArrays
+from torch_diode.model.features.names import PRECISIONS
+from torch_diode.model.features.problem_arrays import ProblemArrays
 from torch_diode.model.features.table import FeatureTable
 from torch_diode.model.metadata import ModelMetadata
 from torch_diode.model.training.trainer import Trained

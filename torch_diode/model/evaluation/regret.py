@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.model.features.problem_arrays import PRECISIONS, ProblemArrays
+from torch_diode.model.features.names import PRECISIONS
+from torch_diode.model.features.problem_arrays import ProblemArrays
 from torch_diode.types.problem import OPS
 
 KS = (1, 3, 5, 10, 20)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -166,6 +166,7 @@ def evaluate_predictions(
     baselines: Mapping[str, npt.NDArray[np.float64]] | None = None,
     noise: list[float] | None = None,
     near: float = 1.5,
+    ks: Sequence[int] = KS,
 ) -> EvaluatedPredictions:
     """All there is to say about predictions for a table's rows.
 
@@ -178,7 +179,7 @@ def evaluate_predictions(
             "scores: got problems with one candidate each; expected several to choose from; "
             "collect Triton configs too"
         )
-    ids, values = table.group[ranked.first], ranked.regrets(table.time_us)
+    ids, values = table.group[ranked.first], ranked.regrets(table.time_us, ks)
     slices = problem_slices(table.arrays.take(ids), table.roofline[ids])
     alone = subset_regrets(table.group, table.time_us, table.is_aten)[ids]
     held: dict[str, Slices] = {}
@@ -187,9 +188,9 @@ def evaluate_predictions(
         known = np.isfinite(column).all(axis=1)
         if known.any():
             cut = {slice_: mask[known] for slice_, mask in slices.items()}
-            held[name] = sliced_scores(column[known], cut, KS[: column.shape[1]])
+            held[name] = sliced_scores(column[known], cut, ks[: column.shape[1]])
     evaluation = Evaluation(
-        sliced_scores(values, slices, KS),
+        sliced_scores(values, slices, ks),
         held.pop("aten", {}),
         _errors(table, predicted, near),
         held,

@@ -1,8 +1,8 @@
-"""Problems as arrays, one array a field: what the features are computed from.
+"""Problems as arrays, one per field: the input of the feature computations.
 
-A dataset gives thousands of problems, a compile gives one; both become the same fields, and so the
-same code computes the same features for either. In a compile the fields are plain numbers, with
-functions to match, since numpy takes longer to start on an array of one than to go over a thousand.
+A dataset has thousands of problems, a compile one; both have the same fields, so that the same code
+computes their features. For a compile the fields are plain numbers, with functions to match: for
+one element numpy's overhead exceeds the arithmetic.
 """
 
 from __future__ import annotations
@@ -16,44 +16,42 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from torch_diode.model.features.names import PRECISIONS
 from torch_diode.types.problem import BIASES, DTYPE_BYTES, OPS, MMShape
 
 if TYPE_CHECKING:
     from torch_diode.types.dataset import Dataset
 
-PRECISIONS = ("bfloat16", "float16", "float32", "tf32")
-"""What products are computed in; anything else is number `len(PRECISIONS)`."""
-
 Floats = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.int64]
 Values = Any
-"""One value a problem: an array, or a number where there is one."""
+"""One value per problem: an array, or a number for a single problem."""
 
 
-class Numbers:
-    """What the features use of numpy, of plain numbers."""
+class ScalarFunctions:
+    """Functions on plain numbers, under the names numpy has them for arrays."""
 
     log, log2, ceil, maximum, minimum = math.log, math.log2, math.ceil, max, min
 
     @staticmethod
-    def take(values: Floats, place: int) -> float:
-        """One of the values."""
-        return float(values[place])
+    def take(values: Floats, index: int) -> float:
+        """Value at an index."""
+        return float(values[index])
 
 
 @dataclass(frozen=True, eq=False)
 class ProblemArrays:
-    """Some problems. Sizes are floats: products of them leave the range of integers."""
+    """Several problems. Sizes are floats: their products leave the range of integers."""
 
     xp: ClassVar[Any] = np
-    """The functions that go with its fields."""
+    """Array functions that apply to the fields."""
 
     B: Floats
     M: Floats
     N: Floats
     K: Floats
     low_bits: Floats
-    """The largest power of two that divides each of M, N and K: a column for each."""
+    """Largest power of two that divides M, N and K: a column each."""
     op: Codes
     precision: Codes
     item: Floats
@@ -67,42 +65,42 @@ class ProblemArrays:
 
     @cached_property
     def sizes(self) -> Floats:
-        """B, M, N and K, a row for each."""
+        """B, M, N and K, a row each."""
         return np.stack((self.B, self.M, self.N, self.K))
 
     @property
     def low(self) -> Values:
-        """`low_bits`, a row for each of M, N and K."""
+        """`low_bits` transposed: a row each for M, N and K."""
         return self.low_bits.T
 
     @cached_property
     def known(self) -> dict[Any, Any]:
-        """What was worked out of these problems already, by what else it depends on."""
+        """Cache of values derived from these problems, such as the bounds on a hardware."""
         return {}
 
     def take(self, rows: npt.NDArray[Any]) -> ProblemArrays:
-        """The problems at these positions, in this order."""
+        """Select the problems at these positions, in this order."""
         return ProblemArrays(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     @classmethod
-    def joined(cls, parts: Sequence[ProblemArrays]) -> ProblemArrays:
-        """The problems of all parts, one part after the other."""
+    def concat(cls, parts: Sequence[ProblemArrays]) -> ProblemArrays:
+        """Concatenate the problems of several parts."""
         return cls(
             **{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)}
         )
 
     @classmethod
     def of(cls, problem: MMShape) -> ProblemArrays:
-        """One problem, in arrays of one element."""
+        """Arrays of one element for one problem."""
         one = OneProblem(problem)
         names = [f.name for f in fields(cls)]
-        found: dict[str, Any] = {name: np.array([getattr(one, name)]) for name in names}
+        values: dict[str, Any] = {name: np.array([getattr(one, name)]) for name in names}
         codes = ("op", "precision", "bias")
-        return cls(**{n: v if n in codes else v.astype(np.float32) for n, v in found.items()})
+        return cls(**{n: v if n in codes else v.astype(np.float32) for n, v in values.items()})
 
     @classmethod
     def of_dataset(cls, dataset: Dataset) -> ProblemArrays:
-        """A dataset's problems, one entry for each, in the order of `dataset.problems`."""
+        """Arrays of a dataset's problems, in the order of `dataset.problems`."""
         first = dataset.problems.first
         sizes = {name: dataset.values(name)[first].astype(np.int64) for name in "BMNK"}
         dtype = _texts(dataset, "dtype", first)
@@ -122,10 +120,10 @@ class ProblemArrays:
 
 
 class OneProblem:
-    """One problem, with what `ProblemArrays` has in plain numbers; they broadcast over candidates
-    as arrays of one element would."""
+    """One problem with the fields of `ProblemArrays` as plain numbers, which broadcast over
+    candidates as arrays of one element would."""
 
-    xp: ClassVar[Any] = Numbers
+    xp: ClassVar[Any] = ScalarFunctions
 
     def __init__(self, problem: MMShape) -> None:
         p = problem
@@ -133,7 +131,7 @@ class OneProblem:
         self.B, self.M, self.N, self.K = self.sizes[:, 0].tolist()
         self.low_bits = tuple([float(size & -size) for size in (p.M, p.N, p.K)])
         self.op, self.bias = OPS.index(p.op), BIASES.index(p.bias)
-        self.precision = precision_of(p)
+        self.precision = precision_code(p)
         self.item, self.out_item = float(DTYPE_BYTES[p.dtype]), float(DTYPE_BYTES[p.out_dtype])
         self.transpose_a, self.transpose_b = float(p.transpose_a), float(p.transpose_b)
         self.low = self.low_bits
@@ -143,10 +141,20 @@ class OneProblem:
 Problems = ProblemArrays | OneProblem
 
 
-def precision_of(problem: MMShape) -> int:
-    """The number of what its products are computed in."""
+def precision_code(problem: MMShape) -> int:
+    """Index of a problem's precision in `PRECISIONS`."""
     name = problem.precision
     return PRECISIONS.index(name) if name in PRECISIONS else len(PRECISIONS)
+
+
+def one_row_per_problem(rows: Sequence[Values]) -> Floats:
+    """Transpose rows with one value per problem, or the numbers of one problem."""
+    return np.ascontiguousarray(np.array(rows, np.float32).reshape(len(rows), -1).T)
+
+
+def select(condition: Values, then: Values, otherwise: Values) -> Values:
+    """Take `then` where `condition` is 1, `otherwise` where it is 0."""
+    return condition * then + (1 - condition) * otherwise
 
 
 def _texts(dataset: Dataset, name: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.str_]:

@@ -1,105 +1,109 @@
-"""A whole dataset as features: what training and evaluation work on."""
+"""Features and targets of a whole dataset, for training and evaluation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from torch_diode.model.evaluation.regret import standard_errors
-from torch_diode.model.features.extractor import (
-    CONFIG_NAMES,
-    JOINT_NAMES,
-    TEMPLATES,
-    ConfigArrays,
-    config_arrays,
-    joint_features,
-    problem_features,
-    roofline_us,
-)
+from torch_diode.model.features.extractor import config_arrays, joint_features, problem_features
+from torch_diode.model.features.names import CONFIG_NAMES, JOINT_NAMES, TEMPLATES
 from torch_diode.model.features.problem_arrays import Floats, ProblemArrays
-from torch_diode.model.features.repeats import MergedTimings, merge_repeats
+from torch_diode.model.features.roofline import roofline_us
 from torch_diode.model.features.vendor import split_features, vendor_features
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
-from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError
-from torch_diode.types.hardware import Hardware
+from torch_diode.types.grouping import column_numbers, number_rows
 from torch_diode.types.problem import MMShape
+from torch_diode.types.schema import CANDIDATE_NAMES
+
+if TYPE_CHECKING:
+    from torch_diode.types.dataset import Dataset
+    from torch_diode.types.hardware import Hardware
+
+Ids = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 _CHUNK = 1 << 18
 _BETWEEN_RUNS = 0.004
-"""What a time differs by from one run to another, however often it is measured in each."""
+"""Standard error of a time between runs, however often it is measured in each."""
+_LEAST_NOISE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
     """Features and targets of a dataset's usable rows: those with a time, of ATen, of a split of K
-    or of a template the features can tell apart; a candidate that was measured several times has
-    one row. Problems stand in their own arrays, not once a row."""
+    or of a known template. A candidate measured several times has one row. Problems have arrays of
+    their own, which `group` points into."""
 
     problem: Floats
-    """Problem and vendor features, one row a problem."""
+    """Problem features, one row per problem."""
     vendor: Floats
     roofline: Floats
     arrays: ProblemArrays
-    group: npt.NDArray[np.int64]
-    """For each row its problem."""
-    rows: npt.NDArray[np.int64]
-    """For each row where it stands in the dataset."""
+    group: Ids
+    """Problem of each row."""
+    rows: Ids
+    """Position of each row in the dataset."""
     config: Floats
-    """Config and joint features, one row a timing; zero for what has no config."""
-    is_aten: npt.NDArray[np.bool_]
+    """Config and joint features, one row per timing; zero for candidates without a config."""
+    is_aten: Mask
     time_us: Floats
     noise: Floats
-    """The standard error of each time, as a fraction of it."""
+    """Standard error of each time, as a fraction of it."""
     splits: Floats
     """Features of the splits of K that were timed, of all problems together."""
-    split: npt.NDArray[np.int64]
-    """For each row its place in `splits`; -1 for what is no split of K."""
+    split: Ids
+    """Position of each row in `splits`; -1 for other candidates."""
 
     @property
-    def is_config(self) -> npt.NDArray[np.bool_]:
-        """The rows that are a template with a config."""
+    def is_config(self) -> Mask:
+        """Rows that are a template with a config."""
         return np.asarray(~self.is_aten & (self.split < 0))
 
     @property
     def target(self) -> Floats:
-        """What a model learns: log(time / roofline)."""
+        """Training target: log(time / roofline)."""
         return np.asarray(np.log(self.time_us / self.roofline[self.group]), np.float32)
 
-    def with_a_choice(self) -> FeatureTable:
-        """Those problems alone: a single candidate teaches a model, and tests no ranking."""
-        return self.take(self.has_choice)
-
     @property
-    def has_choice(self) -> npt.NDArray[np.bool_]:
-        """The problems with several candidates."""
+    def has_choice(self) -> Mask:
+        """Problems with several candidates."""
         return np.bincount(self.group, minlength=len(self.problem)) > 1
 
-    def take(self, problems: npt.NDArray[np.bool_]) -> FeatureTable:
-        """The rows of these problems. Problems keep their numbers and their arrays."""
+    def with_a_choice(self) -> FeatureTable:
+        """Keep the problems with several candidates: a single one tests no ranking."""
+        return self.take(self.has_choice)
+
+    def take(self, problems: Mask) -> FeatureTable:
+        """Keep the rows of these problems; problems keep their numbers and their arrays."""
         keep = problems[self.group]
         names = ("group", "rows", "config", "is_aten", "time_us", "noise", "split")
         return replace(self, **{name: getattr(self, name)[keep] for name in names})
 
+    def best_times(self) -> npt.NDArray[np.float64]:
+        """Best time of each problem, ATen included; infinite for a problem without rows."""
+        best = np.full(len(self.problem), np.inf)
+        np.minimum.at(best, self.group, self.time_us)
+        return best
+
 
 def feature_table(dataset: Dataset, hardware: Hardware) -> FeatureTable:
-    """Features of a dataset, by the same code that serves a compile."""
-    time = dataset.values("time_us")
-    template, names = dataset.codes("template")
+    """Compute the features of a dataset, by the same code that serves a compile."""
     rows = usable_rows(dataset)
     if not len(rows):
         raise EmptySelectionError(
             "dataset: got no timing of ATen or a known template; expected some; collect again"
         )
-    measured = merge_repeats(
-        dataset, MergedTimings(rows, time[rows], _noise(dataset, rows, time[rows]))
-    )
-    rows = measured.rows
+    time = dataset.values("time_us")[rows]
+    merged = _merge_repeats(dataset, _MergedTimings(rows, time, _noise(dataset, rows, time)))
+    rows = merged.rows
+    template, names = dataset.codes("template")
     fields = {name: dataset.values(name)[rows].astype(np.int32) for name in NUMBER_FIELDS}
     candidates = Candidates(tuple(names), template[rows].astype(np.int32), fields)
     problems = _Problems(ProblemArrays.of_dataset(dataset), *_kinds(dataset))
@@ -107,13 +111,13 @@ def feature_table(dataset: Dataset, hardware: Hardware) -> FeatureTable:
     return replace(
         table,
         rows=rows,
-        time_us=measured.time_us.astype(np.float32),
-        noise=measured.noise.astype(np.float32),
+        time_us=merged.time_us.astype(np.float32),
+        noise=merged.noise.astype(np.float32),
     )
 
 
-def usable_rows(dataset: Dataset) -> npt.NDArray[np.int64]:
-    """The rows that have a time and are of something the features can tell apart."""
+def usable_rows(dataset: Dataset) -> Ids:
+    """Rows that have a time and are of ATen, a split of K or a known template."""
     time = dataset.values("time_us")
     template, names = dataset.codes("template")
     known = [number for number, name in enumerate(names) if name in (ATEN, DECOMPOSE_K, *TEMPLATES)]
@@ -123,30 +127,60 @@ def usable_rows(dataset: Dataset) -> npt.NDArray[np.int64]:
 def unmeasured_table(
     problems: Sequence[MMShape], candidates: Sequence[Candidates], hardware: Hardware
 ) -> FeatureTable:
-    """Features of some candidates of each problem, with times of 1 and no noise: for what a model
-    says of them. They stand in no dataset."""
-    arrays = ProblemArrays.joined([ProblemArrays.of(problem) for problem in problems])
+    """Features of some candidates of each problem, with times of 1 and no noise, for a model's
+    predictions; they belong to no dataset."""
+    arrays = ProblemArrays.concat([ProblemArrays.of(problem) for problem in problems])
     seen: dict[MMShape, int] = {}
     numbers = [seen.setdefault(replace(p, M=1, N=1, K=1, B=1), len(seen)) for p in problems]
     group = np.repeat(np.arange(len(problems)), [len(some) for some in candidates])
-    found = _Problems(arrays, list(seen), np.array(numbers, np.int64))
-    return _table(found, Candidates.concat(candidates), group, hardware)
+    kinds = _Problems(arrays, list(seen), np.array(numbers, np.int64))
+    return _table(kinds, Candidates.concat(candidates), group, hardware)
 
 
 class _Problems(NamedTuple):
-    """Problems, the distinct kinds among them, and each one's."""
+    """Problems, the distinct kinds among them, and the kind of each."""
 
     arrays: ProblemArrays
     kinds: list[MMShape]
-    kind: npt.NDArray[np.int64]
+    kind: Ids
+
+
+class _MergedTimings(NamedTuple):
+    """Rows of a dataset, their times, and each time's standard error as a fraction of it."""
+
+    rows: Ids
+    time_us: npt.NDArray[np.floating]
+    noise: npt.NDArray[np.floating]
+
+
+def _merge_repeats(dataset: Dataset, timings: _MergedTimings) -> _MergedTimings:
+    """Merge repeated timings of a candidate, whatever their method and torch release: the first of
+    its rows, with the mean of its log times, weighted by their certainty."""
+    rows = timings.rows
+    keys = [column_numbers(dataset.table.column(name))[rows] for name in CANDIDATE_NAMES]
+    ids = number_rows([dataset.problems.ids[rows], *keys], len(rows))
+    count = int(ids.max()) + 1 if len(ids) else 0
+    if count == len(ids):
+        return timings
+    first = np.empty(count, np.int64)
+    first[ids[::-1]] = np.arange(len(ids))[::-1]
+    weight = 1 / np.square(np.maximum(timings.noise.astype(np.float64), _LEAST_NOISE))
+    total = np.bincount(ids, weight)
+    mean = np.bincount(ids, weight * np.log(timings.time_us.astype(np.float64))) / total
+    return _MergedTimings(rows[first], np.exp(mean), 1 / np.sqrt(total))
+
+
+def _noise(dataset: Dataset, rows: Ids, time: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
+    spread, repeats = (dataset.values(name)[rows] for name in ("spread", "repeats"))
+    return np.hypot(standard_errors(spread, repeats, time), _BETWEEN_RUNS)
 
 
 def _table(
-    problems: _Problems, candidates: Candidates, group: npt.NDArray[np.int64], hardware: Hardware
+    problems: _Problems, candidates: Candidates, group: Ids, hardware: Hardware
 ) -> FeatureTable:
     arrays = problems.arrays
-    parted = candidates.is_template(DECOMPOSE_K)
-    splits = candidates.fields["split_k"][parted].astype(np.float32)
+    is_split = candidates.is_template(DECOMPOSE_K)
+    splits = candidates.fields["split_k"][is_split].astype(np.float32)
     return FeatureTable(
         problem=problem_features(arrays, hardware),
         vendor=vendor_features(arrays, hardware),
@@ -158,22 +192,15 @@ def _table(
         is_aten=candidates.is_template(ATEN),
         time_us=np.ones(len(group), np.float32),
         noise=np.zeros(len(group), np.float32),
-        splits=split_features(arrays.take(group[parted]), splits, hardware),
-        split=np.where(parted, np.cumsum(parted) - 1, -1),
+        splits=split_features(arrays.take(group[is_split]), splits, hardware),
+        split=np.where(is_split, np.cumsum(is_split) - 1, -1),
     )
 
 
-def _noise(
-    dataset: Dataset, rows: npt.NDArray[np.int64], time: npt.NDArray[np.floating]
-) -> npt.NDArray[np.float64]:
-    spread, repeats = (dataset.values(name)[rows] for name in ("spread", "repeats"))
-    return np.hypot(standard_errors(spread, repeats, time), _BETWEEN_RUNS)
-
-
 def _row_features(
-    problems: _Problems, candidates: Candidates, group: npt.NDArray[np.int64], hardware: Hardware
+    problems: _Problems, candidates: Candidates, group: Ids, hardware: Hardware
 ) -> Floats:
-    """Rows of one kind of problem together, since resources depend on the kind."""
+    """Config and joint features, computed by kind of problem, on which resources depend."""
     out = np.zeros((len(group), len(CONFIG_NAMES) + len(JOINT_NAMES)), np.float32)
     kind_of_row = problems.kind[group]
     has_config = candidates.fields["block_m"] > 0
@@ -182,20 +209,16 @@ def _row_features(
         for start in range(0, len(members), _CHUNK):
             part = members[start : start + _CHUNK]
             configs = config_arrays(candidates.take(part), kind, hardware)
-            out[part] = _both(problems.arrays.take(group[part]), configs, hardware)
+            joint = joint_features(problems.arrays.take(group[part]), configs, hardware)
+            out[part] = np.concatenate([configs.features, joint], axis=1)
     return out
 
 
-def _both(problems: ProblemArrays, configs: ConfigArrays, hardware: Hardware) -> Floats:
-    return np.concatenate([configs.features, joint_features(problems, configs, hardware)], axis=1)
-
-
-def _kinds(dataset: Dataset) -> tuple[list[MMShape], npt.NDArray[np.int64]]:
-    """The distinct kinds of problem, and each problem's."""
+def _kinds(dataset: Dataset) -> tuple[list[MMShape], Ids]:
+    """List the distinct kinds of problem, and number each problem's."""
     seen: dict[MMShape, int] = {}
     numbers = np.empty(len(dataset.problems), np.int64)
-    names = ("op", "dtype", "out_dtype", "bias")
-    texts = {name: dataset.codes(name) for name in names}
+    texts = {name: dataset.codes(name) for name in ("op", "dtype", "out_dtype", "bias")}
     flags = {name: dataset.values(name) for name in ("transpose_a", "transpose_b", "tf32")}
     for number, row in enumerate(dataset.problems.first.tolist()):
         text = {name: words[codes[row]] for name, (codes, words) in texts.items()}

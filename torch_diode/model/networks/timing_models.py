@@ -15,8 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from torch_diode.model.features.extractor import CONFIG_NAMES, JOINT_NAMES, PROBLEM_NAMES
-from torch_diode.model.features.vendor import SPLIT_NAMES, VENDOR_NAMES
+from torch_diode.model.features.names import (
+    CONFIG_NAMES,
+    JOINT_NAMES,
+    PROBLEM_NAMES,
+    SPLIT_NAMES,
+    VENDOR_NAMES,
+)
 from torch_diode.model.networks.limits import (
     APART_FLOOR,
     APART_SHIFT,

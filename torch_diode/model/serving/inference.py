@@ -16,23 +16,22 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.model.features.extractor import (
-    CONFIG_NAMES,
-    JOINT_NAMES,
-    PROBLEM_NAMES,
-    TEMPLATES,
     ConfigArrays,
     config_arrays,
     joint_features,
     problem_features,
-    roofline_us,
+)
+from torch_diode.model.features.names import (
+    CONFIG_NAMES,
+    JOINT_NAMES,
+    PROBLEM_NAMES,
+    SPLIT_NAMES,
+    TEMPLATES,
+    VENDOR_NAMES,
 )
 from torch_diode.model.features.problem_arrays import Floats, OneProblem, ProblemArrays
-from torch_diode.model.features.vendor import (
-    SPLIT_NAMES,
-    VENDOR_NAMES,
-    split_features,
-    vendor_features,
-)
+from torch_diode.model.features.roofline import roofline_us
+from torch_diode.model.features.vendor import split_features, vendor_features
 from torch_diode.model.networks.limits import MOST_LOG_RATIO
 from torch_diode.model.serving.layers import Folded, candidate_layers
 from torch_diode.model.serving.one_thread import one_thread

@@ -1,0 +1,78 @@
+"""Names of the features, in the order of their columns, and the version of their definition.
+
+Raise `FEATURES_VERSION` with every change to a number that `extractor`, `roofline` or `vendor`
+compute: a model trained on other features is refused when it is loaded.
+"""
+
+from __future__ import annotations
+
+from torch_diode.types.problem import BIASES, OPS
+
+FEATURES_VERSION = 3
+
+TEMPLATES = ("triton::mm", "triton::bmm", "triton::mm_persistent_tma")
+"""Templates with a feature of their own; a model knows nothing about any other."""
+PRECISIONS = ("bfloat16", "float16", "float32", "tf32")
+"""Precisions of a product; any other has the code `len(PRECISIONS)`."""
+
+DIVISORS = (8, 16, 64, 128)
+"""Powers of two that M, N and K are tested for."""
+LIBRARY_TILES = (
+    *((16, 64), (64, 16), (32, 32), (32, 64), (64, 32), (64, 64), (64, 128), (128, 64)),
+    *((128, 128), (64, 256), (256, 64), (128, 192), (192, 128), (128, 256), (256, 128)),
+)
+"""Output tiles (M by N) of the vendor library's kernels."""
+SPLIT_TILES = ((64, 64), (128, 128), (128, 256), (256, 128))
+SPLITS = (2, 4, 8, 16)
+"""Numbers of parts of K that the library may split these tiles into."""
+SMALL_SIZES = (1, 8, 16, 32, 64)
+ALIGNMENTS = (4, 8, 16, 32, 128)
+
+PROBLEM_NAMES = (
+    *(f"log2_{size}" for size in ("B", "M", "N", "K", "flops", "bytes", "intensity", "outputs")),
+    "log_roofline_us",
+    "log_compute_over_memory",
+    *(f"op_{op}" for op in OPS),
+    *(f"precision_{name}" for name in PRECISIONS),
+    "transpose_a",
+    "transpose_b",
+    *(f"bias_{bias}" for bias in BIASES[1:]),
+    *(f"{size}_by_{divisor}" for size in "MNK" for divisor in DIVISORS),
+    *(f"log2_low_bit_{size}" for size in "MNK"),
+    *(f"aligned_{matrix}" for matrix in "abc"),
+    *(f"log2_piece_{matrix}" for matrix in "abc"),
+    *(f"log2_row_bytes_{matrix}" for matrix in "ab"),
+)
+CONFIG_NAMES = (
+    *(f"template_{name.split('::')[1]}" for name in TEMPLATES),
+    *(f"log2_block_{size}" for size in "mnk"),
+    "num_stages",
+    "log2_num_warps",
+    "log2_group_m",
+    "log2_split_k",
+    "direct",
+    "shared_share",
+    "registers_share",
+    "log2_resident",
+    "log2_outputs_a_thread",
+    "log2_load_bytes_a_thread",
+)
+JOINT_NAMES = (
+    *("log2_tiles_m", "log2_tiles_n", "log2_tiles", "log2_k_steps", "log2_tiles_a_unit"),
+    *("unit_use", "log2_waves", "wave_use", "fill_m", "fill_n", "fill_k", "even_k"),
+    *("log2_warps_a_unit", "log2_bytes_in_flight", "steps_a_stage"),
+    *("log_compute", "log_l2", "log_memory", "log_latency", "log_estimate"),
+    "log2_loads_a_thread",
+)
+FEATURE_NAMES = (*PROBLEM_NAMES, *CONFIG_NAMES, *JOINT_NAMES)
+VENDOR_NAMES = (
+    *(f"{m}x{n}_{what}" for what in ("time", "use", "tiles", "fill") for m, n in LIBRARY_TILES),
+    *(f"{m}x{n}_split_{split}" for m, n in SPLIT_TILES for split in SPLITS),
+    *(f"{size}_at_most_{small}" for size in "MNK" for small in SMALL_SIZES),
+    *(f"{matrix}_aligned_{size}" for matrix in "abc" for size in ALIGNMENTS),
+    *("log2_M_over_N", "log2_larger", "log2_smaller"),
+)
+SPLIT_NAMES = (
+    *(f"part_{name}" for name in VENDOR_NAMES),
+    *("log2_splits", "log2_part_K", "part_steps", "log_part_roofline", "log_sum"),
+)
