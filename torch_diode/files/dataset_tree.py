@@ -14,7 +14,6 @@ from torch_diode.types import schema as spec
 from torch_diode.types import validation
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.grouping import group
 from torch_diode.types.problem import PROBLEM_FIELDS, MMShape
 
 _ROW_NAMES = (*spec.CANDIDATE_NAMES, "time_us", "spread", "repeats", "status")
@@ -26,7 +25,7 @@ def to_tree(dataset: Dataset) -> dict[str, Any]:
     """The tree of a dataset. Timings measured in one way stand together under their problem."""
     tree = header("dataset", spec.SCHEMA_VERSION, dataset.provenance)
     hardware: dict[str, dict[str, list[Any]]] = {}
-    groups = group(dataset.table, (*spec.GROUP_NAMES, *spec.MEASURED_NAMES))
+    groups = dataset.group((*spec.GROUP_NAMES, *spec.MEASURED_NAMES))
     order = np.argsort(groups.ids, kind="stable")
     ends = np.cumsum(groups.counts)
     rows = list(_rows(dataset.table.take(pa.array(order))))

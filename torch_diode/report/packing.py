@@ -1,8 +1,8 @@
 """The part of the timings that a page carries for its look-up box and its map.
 
-Millions of timings would make a page nobody can send. Each problem keeps those that matter: the
-fastest, those the model puts first, and ATen. Times become 16-bit numbers on a logarithmic scale,
-which is finer than they were measured.
+All of millions of timings would make the page too large to send. Each problem keeps the fastest,
+those the model ranks first, and ATen. Times become 16-bit numbers on a logarithmic scale, which is
+finer than the measurement.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.report.predictions import Flags, Floats, Ids, PredictedTimings
+from torch_diode.report.predictions import Floats, Ids, PredictedTimings
 from torch_diode.types.candidate_arrays import NUMBER_FIELDS
-from torch_diode.types.grouping import number_rows
+from torch_diode.types.dataset import number_rows
 from torch_diode.types.problem import BATCHED
 
 MOST_TIMINGS = 600_000
@@ -24,8 +24,8 @@ _LEAST_EACH = 8
 _STEPS = 2**16 - 1
 
 
-def pack(timings: PredictedTimings, scored: Flags) -> dict[str, Any]:
-    """Problems, candidates and times as a page holds them."""
+def pack(timings: PredictedTimings) -> dict[str, Any]:
+    """Problems, candidates and times as the page's script reads them."""
     chosen = _sample(len(timings), MOST_PROBLEMS)
     rows, each = _kept_rows(timings, chosen)
     counts = np.bincount(timings.group[rows], minlength=len(timings))[chosen]
@@ -39,7 +39,7 @@ def pack(timings: PredictedTimings, scored: Flags) -> dict[str, Any]:
         "kinds": kinds,
         "kind": kind,
         **{name: [getattr(p, name) for p in problems] for name in "BMNK"},
-        "scored": [int(flag) for flag in scored[chosen]],
+        "scored": [int(flag) for flag in timings.scored[chosen]],
         "all": np.diff(timings.starts)[chosen].tolist(),
         "kept": counts.tolist(),
         "templates": list(timings.candidates.templates),
@@ -65,7 +65,7 @@ def _sample(count: int, most: int) -> Ids:
 
 
 def _kept_rows(timings: PredictedTimings, chosen: Ids) -> tuple[Ids, int]:
-    """Rows of the chosen problems by what is told of them, and how many a problem may keep."""
+    """The rows to keep of the chosen problems, and how many of a problem at most."""
     wanted = np.zeros(len(timings), bool)
     wanted[chosen] = True
     sizes = np.diff(timings.starts)[chosen]
@@ -108,7 +108,7 @@ def _distinct(timings: PredictedTimings, rows: Ids) -> tuple[Ids, Ids]:
 
 
 def _candidate(timings: PredictedTimings, row: int) -> list[Any]:
-    """Its template's number, its tile, and how it is written without the template."""
+    """A candidate's template number, its tile, and its config as text."""
     c = timings.candidates
     tile = [int(c.fields[name][row]) for name in ("block_m", "block_n", "block_k")]
     candidate = c[row]
@@ -116,7 +116,7 @@ def _candidate(timings: PredictedTimings, row: int) -> list[Any]:
 
 
 def _kinds(timings: PredictedTimings, chosen: Ids) -> tuple[list[dict[str, Any]], list[int]]:
-    """What problems are but for their sizes, and each problem's."""
+    """The kinds of problem (all but the sizes), and the kind of each."""
     seen: dict[str, int] = {}
     kinds: list[dict[str, Any]] = []
     numbers = []

@@ -17,14 +17,40 @@ from torch_diode.types import schema as spec
 from torch_diode.types import validation
 from torch_diode.types.candidate import CONFIG_FIELDS, Candidate, TritonGEMMConfig
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.grouping import Groups, group
 from torch_diode.types.problem import MMShape
-from torch_diode.types.schema_check import conform
 from torch_diode.types.timing import Timing
 
 Provenance = Mapping[str, tuple[str, ...]]
 DUPLICATES = ("refuse", "first", "last")
 """What a merge may do with a timing it meets twice."""
+
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """For each row its group's number (0, 1, …, in order of first appearance)."""
+
+    ids: Ids
+    first: Ids
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def counts(self) -> Ids:
+        """Rows of each group."""
+        return np.bincount(self.ids, minlength=len(self)).astype(np.int64)
+
+    def fastest(self, times: npt.NDArray[np.floating], k: int = 1) -> Ids:
+        """Rows of the k fastest of each group, group by group, best first; NaN is no time."""
+        usable = np.flatnonzero(np.isfinite(times))
+        order = usable[np.lexsort((times[usable], self.ids[usable]))]
+        ids = self.ids[order]
+        starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]]) if len(ids) else ids
+        rank = np.arange(len(ids)) - np.repeat(starts, np.diff(np.r_[starts, len(ids)]))
+        return order[rank < k]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +65,8 @@ class Dataset:
     provenance: Provenance = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "table", conform(self.table))
+        object.__setattr__(self, "table", spec.conform(self.table))
+        _check_unique(self.table)
         object.__setattr__(self, "provenance", _provenance(self.provenance))
 
     @classmethod
@@ -60,8 +87,10 @@ class Dataset:
     ) -> Dataset:
         """From row objects: for tests and small sets, not for bulk."""
         rows = [_row(timing) for timing in timings]
-        values = {c.name: [row[c.name] for row in rows] for c in spec.COLUMNS}
-        arrays = {n: pa.array(v, spec.BY_NAME[n].type) for n, v in values.items()}
+        arrays = {
+            c.name: pa.array([row.get(c.name, c.default) for row in rows], c.type)
+            for c in spec.COLUMNS
+        }
         return cls(pa.table(arrays), provenance or {})
 
     @classmethod
@@ -114,7 +143,11 @@ class Dataset:
     @cached_property
     def problems(self) -> Groups:
         """Rows grouped by hardware and problem."""
-        return group(self.table, spec.GROUP_NAMES)
+        return self.group(spec.GROUP_NAMES)
+
+    def group(self, names: Sequence[str]) -> Groups:
+        """Rows grouped by the values of these columns."""
+        return group(self.table, names)
 
     def problem(self, row: int) -> MMShape:
         """The problem of one row."""
@@ -212,15 +245,11 @@ def _last(keys: Groups) -> npt.NDArray[np.int64]:
 
 
 def _row(timing: Timing) -> dict[str, Any]:
-    config = timing.candidate.config
     return {
         "hardware": timing.hardware,
         **timing.problem.to_dict(),
-        "template": timing.candidate.template,
-        **{f: getattr(config, f) if config else 0 for f in CONFIG_FIELDS},
-        "split_k": timing.candidate.split_k,
-        **{n: getattr(timing, n) for n in ("time_us", "spread", "repeats", "status")},
-        **{n: getattr(timing, n) for n in spec.MEASURED_NAMES},
+        **timing.candidate.to_dict(),
+        **{name: getattr(timing, name) for name in (*spec.RESULT_NAMES, *spec.MEASURED_NAMES)},
     }
 
 
@@ -233,15 +262,89 @@ def _timing(row: dict[str, Any]) -> Timing:
         MMShape(**{n: row[n] for n in spec.PROBLEM_NAMES}),
         Candidate(row["template"], config, row["split_k"]),
         _shortest(row["time_us"]),
-        status=row["status"],
         spread=_shortest(row["spread"]),
-        repeats=row["repeats"],
-        method=row["method"],
-        torch=row["torch"],
-        triton=row["triton"],
+        **{n: row[n] for n in ("status", "repeats", *spec.MEASURED_NAMES)},
     )
 
 
 def _shortest(value: float | None) -> float | None:
     """A single-precision number as the shortest that reads back as it: 12.3, not 12.30000019."""
     return None if value is None else float(str(np.float32(value)))
+
+
+def group(table: pa.Table, names: Sequence[str]) -> Groups:
+    """Number the distinct combinations of `names`' values.
+
+    Rows of one group mostly stand together, so runs are found first and only their heads numbered.
+    """
+    columns = [column_numbers(table.column(name)) for name in names]
+    starts = np.zeros(table.num_rows, dtype=bool)
+    starts[:1] = True
+    for values in columns:
+        starts[1:] |= values[1:] != values[:-1]
+    heads = np.flatnonzero(starts)
+    head_ids = number_rows([values[heads] for values in columns], len(heads))
+    first = np.empty(int(head_ids.max()) + 1 if len(heads) else 0, dtype=np.int64)
+    first[head_ids[::-1]] = heads[::-1]
+    return Groups(head_ids[np.cumsum(starts) - 1] if len(heads) else head_ids, first)
+
+
+def number_rows(columns: list[npt.NDArray[Any]], rows: int) -> Ids:
+    """For each row a number that equal rows share: 0, 1, …, in order of first appearance.
+
+    Columns are folded in one after the other as digits of a mixed-radix number; before it could
+    overflow, the numbers so far are made dense again, so the result is exact, not a hash.
+    """
+    ids = np.zeros(rows, dtype=np.int64)
+    span = 1
+    for values in columns:
+        if not rows:
+            break
+        low, high = int(values.min()), int(values.max())
+        if low == high:
+            continue
+        radix = high - low + 1
+        if span * radix >= 2**62:
+            ids = _dense(ids)
+            span = int(ids.max()) + 1
+        ids *= radix
+        ids += values
+        ids -= low
+        span *= radix
+    return _dense(ids)
+
+
+def column_numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
+    """A column's values as numbers: the codes of a text column, the values of any other."""
+    if not column.num_chunks:
+        return np.zeros(0, dtype=np.int64)
+    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if pa.types.is_dictionary(array.type):
+        array = array.indices
+    return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def _dense(values: Ids) -> Ids:
+    return np.asarray(pa.array(values).dictionary_encode().indices.to_numpy(), dtype=np.int64)
+
+
+def _check_unique(table: pa.Table) -> None:
+    """Refuse a timing that stands twice. Problems and candidates are numbered apart: each is few,
+    so their pairs fit a bitmap, and no row has to be hashed."""
+    problems = group(table, (*spec.GROUP_NAMES, *spec.MEASURED_NAMES)).ids
+    columns = [column_numbers(table.column(name)) for name in spec.CANDIDATE_NAMES]
+    pairs = number_rows(columns, table.num_rows)
+    pairs += problems * (int(pairs.max(initial=0)) + 1)
+    if int(pairs.max(initial=0)) < 16 * max(table.num_rows, 2**16):
+        twice = int(np.bincount(pairs).max(initial=0)) > 1
+    else:
+        twice = len(np.unique(pairs)) < len(pairs)
+    if not twice:
+        return
+    _, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
+    row = int(np.argmax(first[inverse] != np.arange(len(pairs))))
+    raise InvalidValueError(
+        f"dataset: got the same timing twice, in rows {int(first[inverse][row])} and {row}; "
+        "expected each problem, candidate, method and release once; "
+        "merge with duplicates 'first' or 'last' to keep one"
+    )

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from torch_diode.types import validation
-from torch_diode.types.timing import SLUG
+from torch_diode.types.validation import SLUG
 
 KINDS = ("cuda", "rocm", "xpu", "cpu")
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torch_diode.types import validation
 from torch_diode.types.candidate import Candidate
-from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
-from torch_diode.types.grouping import group
 from torch_diode.types.problem import MMShape
 from torch_diode.types.schema import CANDIDATE_NAMES, GROUP_NAMES
-from torch_diode.types.timing import SLUG
+from torch_diode.types.validation import SLUG
+
+if TYPE_CHECKING:
+    from torch_diode.types.dataset import Dataset
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Table:
         times = dataset.values("time_us")
         if not np.isfinite(times).any():
             raise EmptySelectionError("table: got no timing that ran; expected at least one")
-        pairs = group(dataset.table, (*GROUP_NAMES, *CANDIDATE_NAMES))
+        pairs = dataset.group((*GROUP_NAMES, *CANDIDATE_NAMES))
         best = dataset.take(pairs.fastest(times))
         hashes = dataset.template_hashes
         rows: dict[tuple[str, MMShape], list[TableEntry]] = {}

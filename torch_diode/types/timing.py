@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torch_diode.types import validation
-from torch_diode.types.candidate import Candidate
+from torch_diode.types.candidate import STATUSES, Candidate
 from torch_diode.types.problem import MMShape
-
-STATUSES = ("ok", "out_of_resources", "failed", "wrong")
-SLUG = r"[a-z0-9]+([._+-][a-z0-9]+)*"
-VERSION = r"([0-9A-Za-z][0-9A-Za-z.+_-]*)?"
+from torch_diode.types.validation import SLUG, VERSION
 
 
 @dataclass(frozen=True)

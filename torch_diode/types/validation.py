@@ -13,6 +13,10 @@ from typing import Any, NoReturn
 from torch_diode.types.errors import InvalidValueError
 
 MAX_SIZE = 2**31 - 1
+SLUG = r"[a-z0-9]+([._+-][a-z0-9]+)*"
+"""Pattern of a normalised name, such as nvidia-h200."""
+VERSION = r"([0-9A-Za-z][0-9A-Za-z.+_-]*)?"
+"""Pattern of a release such as 2.13.0, or nothing."""
 
 
 def refuse(owner: str, field: str, value: object, expected: str, remedy: str = "") -> NoReturn:

@@ -14,7 +14,7 @@ from torch_diode.types.candidate import CONFIG_FIELDS, Candidate, TritonGEMMConf
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import DTYPES, OPS, MMShape
-from torch_diode.types.schema_check import conform
+from torch_diode.types.schema import conform
 from torch_diode.types.timing import STATUSES, Timing
 
 GOOD = {
@@ -211,7 +211,7 @@ def test_two_codes_for_one_text_are_one_text():
     table = table.set_column(table.column_names.index("op"), "op", doubled)
     table = table.set_column(table.column_names.index("M"), "M", pa.array([8, 8], pa.int32()))
     with pytest.raises(InvalidValueError, match="same timing twice"):
-        conform(table)
+        Dataset(table)
 
 
 def test_a_code_without_a_text_is_refused():
