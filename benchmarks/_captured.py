@@ -12,12 +12,12 @@ from torch_diode.types.candidate import Candidate
 
 
 def captured(fn: Callable[..., Tensor], inputs: list[Tensor]) -> tuple[Callable[[], Any], Tensor]:
-    """What replays it, and its result."""
+    """Capture a compiled function; return the replay function and its result."""
     import torch._inductor.config as inductor_config
 
     torch.compiler.reset()
     compiled = torch.compile(fn, dynamic=False)
-    # A graph from a cache would ask for no decision; kernels may come from one.
+    # A cached graph makes no decision; cached kernels are fine.
     with inductor_config.patch({"fx_graph_cache": False}):
         result = compiled(*inputs).clone()
     side = torch.cuda.Stream()
@@ -33,7 +33,7 @@ def captured(fn: Callable[..., Tensor], inputs: list[Tensor]) -> tuple[Callable[
 def captured_with(
     fn: Callable[..., Tensor], inputs: list[Tensor], candidate: Candidate
 ) -> tuple[Callable[[], Any], Tensor]:
-    """The same, its matmul run by one candidate."""
+    """Capture a compiled function whose matmul runs one given candidate."""
     from torch_diode.integration import registration
     from workflows.measuring.static_kernels import Exactly
 

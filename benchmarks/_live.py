@@ -1,5 +1,5 @@
-"""What the benchmarks share: what a run was made with, going on with an earlier one, the shipped
-model, ratios, tables, saving as it goes."""
+"""Helpers shared by the benchmarks: run metadata, resuming, the shipped model, ratios, tables,
+saving."""
 
 from __future__ import annotations
 
@@ -30,19 +30,18 @@ from torch_diode.types.hardware import Hardware
 
 RESULTS = Path(__file__).parent / "results"
 ALIKE = ("seed", "gpu", "torch", "triton", "dry", "model")
-"""What two runs must have in common for one to go on with the other's rows."""
+"""Metadata that must be equal for a run to be resumed."""
 Row = dict[str, Any]
 Result = TypeVar("Result")
 
 
 def results_file(name: str, aside: bool) -> Path:
-    """Where a benchmark's results go; what a rehearsal makes up, or a part of one finds, is not put
-    among them."""
+    """Path of a benchmark's results; dry and partial runs do not write among the committed ones."""
     return (Path(tempfile.gettempdir()) if aside else RESULTS) / f"{name}.json"
 
 
 def made_with(hardware: str, seed: int = 0) -> dict[str, Any]:
-    """Hardware, model, releases, date and command of a run."""
+    """Metadata of a run: hardware, model, releases, date and command."""
     names = ("torch", "triton", "numpy", "pyarrow", "transformers", "timm")
     return {
         "hardware": hardware,
@@ -58,7 +57,7 @@ def made_with(hardware: str, seed: int = 0) -> dict[str, Any]:
 
 
 def command() -> str:
-    """As it was typed, but for where the results go."""
+    """The command line without the output path."""
     words = [Path(sys.argv[0]).name, *sys.argv[1:]]
     if "--output" in words:
         place = words.index("--output")
@@ -70,9 +69,9 @@ def command() -> str:
 def begun(
     path: Path, hardware: str, seed: int | None, dry: bool
 ) -> tuple[dict[str, Any], list[Row]]:
-    """A file's head, and the rows of the run in it, where that is one to go on with.
+    """Metadata and rows of a file, if its run can be resumed.
 
-    Where no seed is given it is that of the file: only who says so begins another.
+    Without a seed, the file's own seed is used.
     """
     before = json.loads(path.read_text()) if path.exists() else {}
     if seed is None:
@@ -85,7 +84,7 @@ def begun(
 
 
 def model_digest(hardware: str) -> str:
-    """The first digits of the SHA-256 of the weights of the model that `shipped` reads."""
+    """First digits of the SHA-256 of the weights that `shipped` reads."""
     pointer = shipped_model(known(hardware))
     if pointer is None:
         return "none"
@@ -101,7 +100,7 @@ def _release(name: str) -> str:
 
 
 def gpu_name() -> str:
-    """As the driver reports it, with its release; asked without touching CUDA."""
+    """GPU name and driver release from the driver, without initialising CUDA."""
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     try:
         done = subprocess.run(query, capture_output=True, text=True, check=True, timeout=20)
@@ -111,7 +110,7 @@ def gpu_name() -> str:
 
 
 def shipped(hardware: Hardware) -> Heuristic:
-    """The chip's model that comes along, whatever `TORCH_DIODE_MODEL` says."""
+    """The chip's shipped model, regardless of `TORCH_DIODE_MODEL`."""
     from torch_diode.integration import default_heuristic
     from torch_diode.integration.settings import Settings
 
@@ -122,7 +121,7 @@ def shipped(hardware: Hardware) -> Heuristic:
 
 
 def save(path: Path, data: dict[str, Any]) -> None:
-    """As JSON, whole or not at all; `rows`, where there are any, with a line for each."""
+    """Write JSON atomically, with one line per row of `rows`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     plain = _plain(data)
     rows = plain.pop("rows", None)
@@ -134,7 +133,7 @@ def save(path: Path, data: dict[str, Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """With null for what is not a number: JSON has no NaN."""
+    """Replace NaN by null, which JSON lacks."""
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -143,7 +142,7 @@ def _plain(value: Any) -> Any:
 
 
 def attempted(step: Callable[[], Result]) -> tuple[Result | None, str]:
-    """What a step returns, or what it raised: one case that fails must not cost the others."""
+    """Run a step; print and return its error instead of raising, so that other cases continue."""
     guard = Fallback()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiodeWarning)
@@ -160,14 +159,14 @@ def geomean(values: Sequence[float]) -> float:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The smallest value that so many of all do not exceed."""
+    """Smallest value that a given share of all values does not exceed."""
     if not values:
         return math.nan
     return sorted(values)[max(math.ceil(share * len(values)) - 1, 0)]
 
 
 def as_table(rows: Sequence[Sequence[Any]]) -> str:
-    """Columns side by side, the first row over a line, numbers to four digits."""
+    """Format rows as aligned columns, a rule under the first row, numbers to four digits."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
     lines = [

@@ -17,7 +17,7 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class Case:
-    """A model and one input for it; `train` runs a backward pass, too."""
+    """A model and its input; `train` adds a backward pass."""
 
     module: nn.Module
     inputs: tuple[Tensor, ...]
@@ -37,7 +37,7 @@ class Llama(nn.Module):
         self.head = nn.Linear(width, vocabulary, bias=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """The next token's logits."""
+        """Logits of the next token."""
         x = self.embedding(tokens)
         for layer in self.layers:
             x = layer(x)
@@ -45,7 +45,7 @@ class Llama(nn.Module):
 
 
 class LlamaLayer(nn.Module):
-    """With a cache of keys and values where one was made: then it takes one token a sequence."""
+    """Decoder layer; with a key-value cache it takes one token per sequence."""
 
     def __init__(self, width: int, heads: int, groups: int, inner: int) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class LlamaLayer(nn.Module):
         self.values: Tensor | None = None
 
     def cache(self, batch: int, length: int) -> None:
-        """Keys and values of a sequence already read."""
+        """Create the keys and values of an already processed sequence."""
         groups = self.key.out_features // self.size
         weight = self.key.weight
         for name in ("keys", "values"):
@@ -72,7 +72,7 @@ class LlamaLayer(nn.Module):
             self.register_buffer(name, made, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Attention and MLP, each added to what came in."""
+        """Attention and MLP with residuals."""
         batch, length, width = x.shape
         h = self.before(x)
         q, k, v = (
@@ -92,7 +92,7 @@ class LlamaLayer(nn.Module):
 
 
 def rotated(x: Tensor) -> Tensor:
-    """Turned by its position."""
+    """Apply rotary position embeddings."""
     half = x.shape[-1] // 2
     positions = torch.arange(x.shape[-2], device=x.device)[:, None]
     angles = positions * 10000.0 ** (-torch.arange(half, device=x.device) / half)
@@ -111,14 +111,14 @@ class Encoder(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """All layers in turn."""
+        """Apply all layers."""
         for layer in self.layers:
             x = layer(x)
         return x
 
 
 class EncoderLayer(nn.Module):
-    """Attention over everything, and an MLP four times as wide."""
+    """Full attention and an MLP four times as wide."""
 
     def __init__(self, width: int, heads: int, *, norm_first: bool) -> None:
         super().__init__()
@@ -128,18 +128,18 @@ class EncoderLayer(nn.Module):
         self.before, self.after = nn.LayerNorm(width), nn.LayerNorm(width)
 
     def attention(self, x: Tensor) -> Tensor:
-        """Of every position to every other."""
+        """Full self-attention."""
         batch, length, width = x.shape
         parts = self.qkv(x).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         attended = functional.scaled_dot_product_attention(*parts.unbind(0))
         return self.out(attended.transpose(1, 2).reshape(batch, length, width))
 
     def mlp(self, x: Tensor) -> Tensor:
-        """With a GELU between."""
+        """MLP with GELU."""
         return self.second(functional.gelu(self.first(x)))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Both, added to what came in."""
+        """Attention and MLP with residuals."""
         if self.norm_first:
             x = x + self.attention(self.before(x))
             return x + self.mlp(self.after(x))
@@ -158,20 +158,20 @@ class Bert(nn.Module):
         self.transform, self.decoder = nn.Linear(width, width), nn.Linear(width, vocabulary)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Logits of every position."""
+        """Logits of all positions."""
         x = self.encoder(self.norm(self.embedding(tokens)))
         return self.decoder(functional.gelu(self.transform(x)))
 
 
 class Training(nn.Module):
-    """The loss of a language model, on its own input."""
+    """Language-model loss on the model's own input."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """One number."""
+        """The scalar loss."""
         logits = self.model(tokens).float()
         return functional.cross_entropy(logits.flatten(0, 1), tokens.flatten())
 
@@ -188,14 +188,14 @@ class Vit(nn.Module):
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 1000)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits of the classes."""
+        """Class logits."""
         x = self.patches(images).flatten(2).transpose(1, 2)
         x = torch.cat([self.token.expand(len(x), -1, -1), x], 1) + self.positions
         return self.head(self.norm(self.encoder(x))[:, 0])
 
 
 class Dit(nn.Module):
-    """Diffusion transformer: blocks whose norms a condition shifts and scales."""
+    """Diffusion transformer: blocks with adaptive norms."""
 
     def __init__(self, width: int, heads: int, layers: int, channels: int) -> None:
         super().__init__()
@@ -207,7 +207,7 @@ class Dit(nn.Module):
         self.modulations = nn.ModuleList(nn.Linear(width, 6 * width) for _ in range(layers))
 
     def forward(self, latents: Tensor, time: Tensor) -> Tensor:
-        """The noise in the latents."""
+        """Predicted noise."""
         x, condition = self.enter(latents), functional.silu(self.time(time))
         for block, modulation in zip(self.blocks, self.modulations, strict=True):
             a, b, c, d, e, f = modulation(condition)[:, None].chunk(6, -1)
@@ -228,7 +228,7 @@ class Recommender(nn.Module):
         self.register_buffer("pairs", torch.triu_indices(tables + 1, tables + 1, 1))
 
     def forward(self, dense: Tensor, sparse: Tensor) -> Tensor:
-        """A click's log odds."""
+        """Log odds of a click."""
         x = self.bottom(dense)
         looked_up = [table(sparse[:, i]) for i, table in enumerate(self.tables)]
         stacked = torch.stack([x, *looked_up], 1)
@@ -238,7 +238,7 @@ class Recommender(nn.Module):
 
 
 def perceptron(*widths: int) -> nn.Sequential:
-    """Linear layers with a ReLU after each but the last."""
+    """Linear layers with ReLU between them."""
     layers: list[nn.Module] = []
     for i, (one, other) in enumerate(itertools.pairwise(widths)):
         layers.append(nn.Linear(one, other))
@@ -311,7 +311,7 @@ MODELS: dict[str, Callable[[bool], Case]] = {
 
 
 def build(name: str, device: torch.device, dtype: torch.dtype, seed: int, tiny: bool) -> Case:
-    """A model with random weights and its input; the same for the same seed."""
+    """Build a model with random weights and its input from a seed."""
     torch.manual_seed(seed)
     with device:
         case = MODELS[name](tiny)

@@ -1,4 +1,4 @@
-"""GPU milliseconds of whole models, several ways of running one in turn."""
+"""GPU milliseconds of whole models, with several variants called in turn."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ LATE = 4
 def gpu_ms(
     ways: list[Callable[[], Any]], calls: int, rounds: int
 ) -> tuple[list[list[float]], list[int]]:
-    """Milliseconds of a call, round by round, of several ways in turn, and in how many rounds of
-    each the GPU had to wait for the CPU.
+    """Milliseconds per call of each variant and round, and the number of rounds in which the GPU
+    waited for the CPU.
 
-    The GPU sleeps while the calls are queued. Where it was awake before the last was in, the round
-    is taken again with twice the sleep, a few times in all: a queue that is full waits in any case.
+    The GPU sleeps while calls are queued. If it woke before the last call was queued, the round is
+    repeated with twice the sleep, a few times in all: a full queue waits in any case.
     """
     cycles = [_cycles(call, calls) for call in ways]
     longer, waited = [0] * len(ways), [0] * len(ways)
@@ -35,7 +35,7 @@ def gpu_ms(
 
 
 def _cycles(call: Callable[[], Any], calls: int) -> int:
-    """How long the GPU is to sleep while so many calls are queued."""
+    """Sleep cycles needed while the calls are queued."""
     torch.cuda.synchronize()
     begun = time.perf_counter()
     for _ in range(calls):
@@ -44,7 +44,7 @@ def _cycles(call: Callable[[], Any], calls: int) -> int:
 
 
 def _round(call: Callable[[], Any], calls: int, cycles: int) -> tuple[float, bool]:
-    """Milliseconds of a call, and whether the GPU was awake too early."""
+    """Milliseconds per call, and whether the GPU woke too early."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
     torch.cuda._sleep(cycles)

@@ -1,4 +1,4 @@
-"""What max-autotune picked for each matmul of a model."""
+"""Max-autotune's picks for the matmuls of a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from _live import attempted
 
 @contextlib.contextmanager
 def picks() -> Iterator[dict[str, str]]:
-    """By problem, as Inductor tells of them; nothing where it has nothing to choose from."""
+    """Record max-autotune's pick per problem, from Inductor's feedback."""
     from torch._inductor.kernel_inputs import MMKernelInputs
 
     from torch_diode.integration.autotune.feedback import add_feedback, candidate_of

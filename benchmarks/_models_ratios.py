@@ -1,4 +1,4 @@
-"""What the rows of the model benchmark come to."""
+"""Summary of the model benchmark's rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ IN_TURN = "in turn"
 
 
 def summary(rows: list[Row]) -> dict[str, Any]:
-    """Ratios by model, and their geometric means."""
+    """Ratios per model, and their geometric means."""
     models: dict[str, Row] = {}
     for name in MODELS:
         own = [row for row in rows if row["model"] == name and "gpu_ms" in row]
@@ -30,14 +30,14 @@ def summary(rows: list[Row]) -> dict[str, Any]:
 
 
 def _ratios(cold: dict[Any, Row], turns: dict[Any, Row]) -> Row:
-    """Of one model. Both plain modes must be known to say which of them is the better."""
+    """Ratios of one model; the better plain mode needs both plain modes."""
     pair = [cold.get(("reduce-overhead", diode)) for diode in (True, False)]
     both = [turns["reduce-overhead", diode] for diode in (True, False)]
     tuned = turns.get(("max-autotune", False))
     over: dict[str, list[float]] = both[0]["over"]
     few = turns["max-autotune", True]["over"] if tuned else {}
     apart = [_over(one, other, "gpu_ms") for one, other in zip(pair, both, strict=True)]
-    # Of plain torch the one before torch-diode's and the one after it, both from an empty cache.
+    # Plain torch before and after torch-diode, both from an empty cache.
     plain_s = geomean([row["compile_s"] for row in (pair[1], both[1]) if row])
     return {
         "gpu over the better": max(each[0] for each in over.values()) if tuned else None,
@@ -61,7 +61,7 @@ def _over(one: Row | None, other: Row | None, column: str) -> float | None:
 
 
 def show(rows: list[Row]) -> None:
-    """All cases, then the ratios."""
+    """Print all cases, then the ratios."""
     columns = ("gpu_ms", "spread_ms", "compile_s", "peak_mb", "difference")
     table: list[list[Any]] = [["model", "mode", "torch-diode", *columns]]
     for row in rows:

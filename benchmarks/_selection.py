@@ -1,5 +1,4 @@
-"""Problems of the live selection benchmark, what a model chooses for them without Inductor, and
-what the rows come to."""
+"""Problems of the live selection benchmark, a model's choices without Inductor, and the summary."""
 
 from __future__ import annotations
 
@@ -17,9 +16,9 @@ from _live import Row, geomean, quantile
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration.deciding.plain_choice import plain_ranking
-from torch_diode.model.features.extractor import roofline_us
+from torch_diode.integration.rank import plain_ranking
 from torch_diode.model.features.problem_arrays import ProblemArrays
+from torch_diode.model.features.roofline import roofline_us
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
@@ -29,22 +28,22 @@ from torch_diode.types.ranking import Ranking
 
 ROOT = Path(__file__).parents[1]
 VALIDATION = ROOT / "diode_datasets/matmul/{}/validation/full-1.parquet"
-"""The other file has one kind of problem only, which would weigh too much."""
+"""The other file has a single kind of problem, which would dominate."""
 REAL = ROOT / "diode_datasets/shapes/real_models.json"
 MOST_ROOFLINE_US = 300.0
 SWEPT = 8
 LOG_NORMAL, REAL_MODELS, COMPLETE, ALL = "log-normal", "real models", "swept", "all"
-"""Where problems come from; those of either whose complete space was timed before; all."""
+"""Origins of problems; those of either with a swept complete space; all."""
 DIODE, TUNED, DEFAULT = "diode", "diode max-autotune", "max-autotune"
 PLAIN = "plain"
 NO_MATMUL = "no matmul"
-"""In place of a pick, where torch ran something else."""
+"""Recorded instead of a pick if torch ran something else."""
 
 
 @dataclass(frozen=True)
 class Posed:
-    """A problem never trained on. `swept` are its fastest candidates in a sweep over the complete
-    space, where there was one."""
+    """A problem outside the training data. `swept` are its fastest candidates in a sweep over the
+    complete space, if there was one."""
 
     problem: MMShape
     origin: str
@@ -52,7 +51,7 @@ class Posed:
 
 
 def posed_problems(count: int, seed: int, hardware: Hardware) -> list[Posed]:
-    """Both origins in turn, each spread evenly over op and dtype: any first part is balanced."""
+    """Problems of both origins in turn, balanced over op and dtype in any prefix."""
     swept = _swept(hardware)
     real = [p for p in read_shapes(REAL).problems if p.out_dtype == p.dtype]
     sets = {LOG_NORMAL: sorted(swept.keys() - set(real)), REAL_MODELS: real}
@@ -65,8 +64,7 @@ def posed_problems(count: int, seed: int, hardware: Hardware) -> list[Posed]:
 
 
 def _swept(hardware: Hardware) -> dict[MMShape, tuple[Candidate, ...]]:
-    """The fastest configs of each problem of the validation set, some of which are of real
-    models."""
+    """Fastest configs of each problem of the validation set, some of which are of real models."""
     data = read_dataset(str(VALIDATION).format(hardware.name))
     times = data.values("time_us").copy()  # NaN where something could not run
     codes, names = data.codes("template")
@@ -82,7 +80,7 @@ def _is_quick(problem: MMShape, hardware: Hardware) -> bool:
 
 
 def _spread(found: list[Posed], seed: int) -> list[Posed]:
-    """Shuffled, and then one of each kind in turn."""
+    """Shuffle, then take one of each kind in turn."""
     random.Random(seed).shuffle(found)
     kinds: dict[Hashable, list[Posed]] = {}
     for one in found:
@@ -92,11 +90,11 @@ def _spread(found: list[Posed], seed: int) -> list[Posed]:
     return [one for turn in turns for one in turn if one is not None]
 
 
-# What the rows come to
+# Summary
 
 
 def time_of(row: Row, method: str) -> tuple[float, float] | None:
-    """What a method's kernel took, and the noise of that as a fraction; None where not known."""
+    """Time of a method's kernel and its noise as a fraction; None if unknown."""
     times = row.get("times", {})
     if method == "best":
         name = min(times, key=lambda name: times[name][0], default=None)
@@ -107,7 +105,7 @@ def time_of(row: Row, method: str) -> tuple[float, float] | None:
 
 
 def ratios(rows: Sequence[Row], method: str, over: str) -> list[tuple[float, float, Row]]:
-    """Of each row that has both: the ratio, its noise, and the row."""
+    """Ratio, noise and row of each row that has both times."""
     found = []
     for row in rows:
         one, other = time_of(row, method), time_of(row, over)
@@ -117,7 +115,7 @@ def ratios(rows: Sequence[Row], method: str, over: str) -> list[tuple[float, flo
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """All numbers of the benchmark, with the number of problems each comes from."""
+    """All numbers of the benchmark, with the number of problems behind each."""
     result: dict[str, Any] = {}
     for name in (LOG_NORMAL, REAL_MODELS, COMPLETE, ALL):
         part = [row for row in rows if name in (ALL, row["set"], row.get("swept") and COMPLETE)]
@@ -165,10 +163,10 @@ def _of_ratios(found: Sequence[tuple[float, float, Row]]) -> dict[str, float]:
 
 
 def _compile_seconds(rows: Sequence[Row]) -> dict[str, float]:
-    """From empty caches; with torch-diode also by whether a template had to be compiled.
+    """Compile seconds from empty caches; with torch-diode also by whether a template was compiled.
 
-    That decides most, and the few problems that are compiled so need not have as many of the one
-    kind as all have: they are weighted to.
+    That makes most of the difference, so the few cold problems are weighted to the share of all
+    problems that have a template compiled.
     """
     cold = [row["cold"] for row in rows if DIODE in row.get("cold", {})]
     compiled = [c for c in cold if c[DIODE]["configs"]]
@@ -208,7 +206,7 @@ def _compile_seconds(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def chosen_aten(rows: Sequence[Row]) -> float:
-    """On which share of the problems torch-diode keeps it."""
+    """Share of the problems on which torch-diode keeps ATen."""
     return _mean([float(row["diode"] == ATEN) for row in rows if row.get("diode")])
 
 
@@ -217,7 +215,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def table_rows(found: dict[str, Any]) -> list[list[Any]]:
-    """The summary's ratios as rows of a table."""
+    """Rows of a table with the summary's ratios."""
     columns = ("problems", "geomean", "p99", "most", "above 1.05", "above 1.05 beyond noise")
     rows: list[list[Any]] = [["ratio of GPU times", "set", *columns]]
     for name in (LOG_NORMAL, REAL_MODELS, COMPLETE, ALL):
@@ -228,7 +226,7 @@ def table_rows(found: dict[str, Any]) -> list[list[Any]]:
 
 
 def worst(rows: Sequence[Row], method: str, over: str, count: int) -> list[list[Any]]:
-    """The problems a method does worst on, and what it ran."""
+    """Problems on which a method does worst, with the kernels it ran."""
     name: Callable[[Row], str] = lambda row: (  # noqa: E731
         row["diode"] if method == DIODE else row[method]["pick"]
     )
@@ -251,8 +249,8 @@ def worst(rows: Sequence[Row], method: str, over: str, count: int) -> list[list[
 def plainly(
     problem: MMShape, heuristic: Heuristic, hardware: Hardware
 ) -> tuple[Candidates, Ranking]:
-    """`plain_ranking` of a heuristic that is to answer."""
+    """`plain_ranking` of a heuristic; an error if it abstains."""
     found = plain_ranking(problem, heuristic, hardware)
     if found is None:
-        raise InvalidValueError(f"{problem}: {heuristic.name} abstains; expected what it decided")
+        raise InvalidValueError(f"{problem}: {heuristic.name} abstains; expected a decision")
     return found

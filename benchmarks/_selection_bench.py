@@ -1,5 +1,5 @@
-"""The live selection benchmark's process with the GPU: clean times of compiled kernels, what
-max-autotune picks, and real compiles from empty caches."""
+"""GPU process of the live selection benchmark: clean times of compiled kernels, max-autotune's
+picks, and real compiles from empty caches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ empty one in its place."""
 
 @dataclass(frozen=True)
 class Clean:
-    """Time a problem's compiled kernels."""
+    """Request to time a problem's compiled kernels."""
 
     problem: MMShape
     diode: Candidate
@@ -43,7 +43,7 @@ class Clean:
 
 @dataclass(frozen=True)
 class Tune:
-    """Have max-autotune pick, plain and with torch-diode; time picks not among those known."""
+    """Request for max-autotune's picks, plain and with torch-diode; untimed picks are timed."""
 
     problem: MMShape
     known: frozenset[str]
@@ -51,18 +51,18 @@ class Tune:
 
 @dataclass(frozen=True)
 class Cold:
-    """Compile four ways, from nothing."""
+    """Request to compile four ways from empty caches."""
 
     problem: MMShape
 
 
 def bench(hardware: Hardware, seed: int, _: ProgressMarker) -> Callable[[Any], Any]:
-    """Answers Clean, Tune and Cold."""
+    """Worker that answers Clean, Tune and Cold."""
     return catch_job_errors(Bench(hardware, seed).answer, torch.cuda.synchronize)
 
 
 class Bench:
-    """All that is done on the GPU."""
+    """GPU work of the benchmark."""
 
     def __init__(self, hardware: Hardware, seed: int) -> None:
         self.device = torch.device("cuda", torch.cuda.current_device())
@@ -71,24 +71,24 @@ class Bench:
         self.heuristic = shipped(hardware)
         self._warm, self._turn = False, 0
 
-    def answer(self, order: Any) -> Row:
-        """Whatever is asked."""
-        with tf32_precision(order.problem.tf32):
-            tensors = operands(order.problem, self.device, self.generator)
-            if isinstance(order, Clean):
-                return self.clean(order, tensors)
-            if isinstance(order, Tune):
-                return self.tune(order, tensors)
+    def answer(self, request: Any) -> Row:
+        """Dispatch a request."""
+        with tf32_precision(request.problem.tf32):
+            tensors = operands(request.problem, self.device, self.generator)
+            if isinstance(request, Clean):
+                return self.clean(request, tensors)
+            if isinstance(request, Tune):
+                return self.tune(request, tensors)
             return self.cold(tensors)
 
-    def clean(self, order: Clean, tensors: Operands) -> Row:
-        """Times of all that run and are right; the reason for each that is not."""
+    def clean(self, request: Clean, tensors: Operands) -> Row:
+        """Times of all correct kernels, and the reason for each other one."""
         from workflows.measuring.static_kernels import bind_static
 
         makers: dict[str, Callable[[], Launch]] = {ATEN: tensors.aten}
-        for kernel in order.kernels:
+        for kernel in request.kernels:
             makers[str(kernel.candidate)] = lambda kernel=kernel: bind_static(kernel, tensors)
-        times, faults = self._timed(tensors, makers, {ATEN, str(order.diode)})
+        times, faults = self._timed(tensors, makers, {ATEN, str(request.diode)})
         return {"times": times, "faults": faults}
 
     def _timed(
@@ -104,15 +104,15 @@ class Bench:
         pairs = zip(names, found, strict=True)
         return {name: (m.time_us, round(half_width(m), 5)) for name, m in pairs}, faults
 
-    def tune(self, order: Tune, tensors: Operands) -> Row:
-        """Both picks; kernels come from caches, timings and graphs do not."""
+    def tune(self, request: Tune, tensors: Operands) -> Row:
+        """Both picks; kernels may come from caches, timings and graphs do not."""
         import torch._inductor.config as inductor_config
 
         row: Row = {"ratios": {}}
         with inductor_config.patch(_NO_CACHES):
             for method in (DEFAULT, TUNED):
                 row[method], pick = self._autotuned(tensors, method)
-                if pick is not None and str(pick) not in {*order.known, *row["ratios"]}:
+                if pick is not None and str(pick) not in {*request.known, *row["ratios"]}:
                     ratio = self._over_aten(tensors, pick)
                     if ratio is not None:
                         row["ratios"][str(pick)] = ratio
@@ -136,12 +136,12 @@ class Bench:
         elif any("extern_kernels." in code for code in codes):
             pick, name = Candidate(ATEN), ATEN
         else:
-            # In this mode torch makes a product and a sum of a bmm with one row or one column.
+            # In this mode torch decomposes a bmm with one row or column into a product and a sum.
             pick, name = None, NO_MATMUL
         return {"pick": name, "benchmarked": len(timings), "compile_s": round(seconds, 3)}, pick
 
     def _over_aten(self, tensors: Operands, candidate: Candidate) -> tuple[float, float] | None:
-        """Of a pick the clean part did not have: its time over ATen's."""
+        """Time over ATen's of a pick that the clean part did not time."""
         from torch_diode.collection.kernels.split_k import split_launch
         from workflows.measuring.static_kernels import bind_static, static_kernels
 
@@ -157,12 +157,12 @@ class Bench:
         return times[name][0] / times[ATEN][0], times[name][1] + times[ATEN][1]
 
     def cold(self, tensors: Operands) -> Row:
-        """Seconds from empty caches; and whether the code holds what was decided."""
+        """Compile seconds from empty caches, and whether the code contains the decision."""
         from torch._inductor.utils import fresh_cache
 
         methods = (PLAIN, DIODE, TUNED, DEFAULT)
         if not self._warm:
-            # The first compile of a process pays for imports, the model, and helper processes.
+            # The first compile of a process includes imports, the model and compile workers.
             small = MMShape("mm", 128, 256, 512)
             for method in methods:
                 with fresh_cache():
@@ -201,7 +201,7 @@ class Bench:
 
 
 def configs_in(codes: Sequence[str]) -> list[str]:
-    """The configs of matmul templates in generated code, as block sizes, stages and warps."""
+    """Configs of matmul templates in generated code: block sizes, stages and warps."""
     found = []
     for kernel in re.findall(r"'''(.*?)'''", "\n".join(codes), re.S):
         sizes = dict(re.findall(r"(BLOCK_[MNK]).*?=\s*(\d+)\s*$", kernel, re.M))

@@ -1,5 +1,5 @@
-"""The live selection benchmark's processes without a GPU: what is chosen and listed for a problem,
-rendered by Inductor and compiled."""
+"""GPU-less processes of the live selection benchmark: choices and lists for a problem, rendered by
+Inductor and compiled."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ LISTING = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,TRITON"}
 
 @dataclass(frozen=True)
 class Pose:
-    """Decide and render a problem."""
+    """Request to decide and render a problem."""
 
     posed: Posed
 
 
 @dataclass(frozen=True)
 class Compile:
-    """Compile one kernel of a problem."""
+    """Request to compile one kernel of a problem."""
 
     kernel: Any
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What torch-diode chose in plain mode and max-autotune lists; all of it rendered."""
+    """Torch-diode's plain choice and max-autotune's list, all rendered."""
 
     diode: Candidate
     decision_us: float
@@ -54,7 +54,7 @@ class Choices:
 
 
 def compiler(hardware: Hardware, _: ProgressMarker) -> Callable[[Any], Any]:
-    """Answers Pose and Compile, pretending to have the chip."""
+    """Worker that answers Pose and Compile on a fake GPU."""
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     from torch_diode.integration.capture.fake_gpu import pretend
     from workflows.measuring.static_kernels import compile_static
@@ -62,16 +62,16 @@ def compiler(hardware: Hardware, _: ProgressMarker) -> Callable[[Any], Any]:
     enter_for_process_lifetime(pretend(hardware))
     heuristic = shipped(hardware)
 
-    def answer(order: Any) -> Any:
-        if isinstance(order, Compile):
-            return compile_static(order.kernel)
-        return choices_of(order.posed, hardware, heuristic)
+    def answer(request: Any) -> Any:
+        if isinstance(request, Compile):
+            return compile_static(request.kernel)
+        return choices_of(request.posed, hardware, heuristic)
 
     return catch_job_errors(answer)
 
 
 def choices_of(posed: Posed, hardware: Hardware, heuristic: Heuristic) -> Choices:
-    """Through Inductor's real lowering, inside `pretend`."""
+    """Choices by Inductor's real lowering, inside `pretend`."""
     from torch._inductor.virtualized import V
 
     from torch_diode.integration.capture.default_configs import ListRecorder, inputs_of
@@ -91,21 +91,21 @@ def choices_of(posed: Posed, hardware: Hardware, heuristic: Heuristic) -> Choice
     chosen = decisions[-1].winner.candidate if decisions else Candidate(ATEN)
     listed = [c for c in recorder.candidates if c.config is not None]
     own_names = [as_in_space(candidate, problem) for candidate in listed]
-    wanted = dict.fromkeys([*praised(problem, hardware, heuristic), *posed.swept, *own_names])
+    wanted = dict.fromkeys([*top_ranked(problem, hardware, heuristic), *posed.swept, *own_names])
     quick = _quick(problem, list(wanted))
-    # With ATen: where it is not asked for it takes the last one's place.
+    # With ATen, which would otherwise replace the last one.
     own = [chosen] if chosen.config is not None else []
-    asked = dict.fromkeys([Candidate(ATEN), *own, *quick])
+    wanted = dict.fromkeys([Candidate(ATEN), *own, *quick])
     return Choices(
         chosen,
         decisions[-1].microseconds if decisions else 0.0,
         tuple(listed),
-        tuple(static_kernels(problem, list(asked))),
+        tuple(static_kernels(problem, list(wanted))),
     )
 
 
-def praised(problem: MMShape, hardware: Hardware, heuristic: Heuristic) -> list[Candidate]:
-    """The first of the model and of the analytical heuristic; no TMA, as in a plain compile."""
+def top_ranked(problem: MMShape, hardware: Hardware, heuristic: Heuristic) -> list[Candidate]:
+    """First candidates of the model and the analytical heuristic; no TMA, as in a plain compile."""
     space = candidate_space(problem, hardware)
     space = space.take(~space.is_template(DECOMPOSE_K) & ~space.is_template(ATEN))
     space = space.take(~space.is_template("triton::mm_persistent_tma"))

@@ -1,5 +1,4 @@
-"""The live selection benchmark's run: what is handed to its processes, part by part, and what is
-kept of their answers."""
+"""Run of the live selection benchmark: requests to its processes by part, and their results."""
 
 from __future__ import annotations
 
@@ -13,19 +12,25 @@ from _selection import DEFAULT, Posed, Row
 from _selection_bench import Clean, Cold, Tune
 from _selection_compiling import Choices, Compile, Pose
 
-from torch_diode.collection.workers.pool import JobResult, Work, WorkerDied, WorkerError, WorkerPool
+from torch_diode.collection.workers.pool import (
+    HandlerFactory,
+    JobResult,
+    WorkerDied,
+    WorkerError,
+    WorkerPool,
+)
 from torch_diode.types.candidate import ATEN, Candidate
 from workflows.measuring.jobs import Failed
 from workflows.measuring.pipeline import SAVE_EVERY_S, Pipeline
 
 OVERRUN_S = 30.0
-"""A job begun in time may take so much longer than its part's share."""
+"""Grace period of a job that was started in time."""
 FEW = 8
 
 
 @dataclass
 class Run:
-    """The problems and their rows; `end` is when all has to be over (`time.monotonic`)."""
+    """The problems and their rows; `end` is the deadline (`time.monotonic`)."""
 
     problems: Sequence[Posed]
     rows: dict[str, Row]
@@ -35,13 +40,15 @@ class Run:
     _saved: float = 0.0
 
     def row(self, number: int) -> Row:
-        """What is known of a problem."""
+        """Row of a problem."""
         posed = self.problems[number]
         start = {"problem": posed.problem.key, "set": posed.origin, "swept": bool(posed.swept)}
         return self.rows.setdefault(posed.problem.key, start)
 
-    def clean(self, benches: WorkerPool[Any, Any], works: Sequence[Work], deadline: float) -> None:
-        """Compile on all cores, and time what is ready."""
+    def clean(
+        self, benches: WorkerPool[Any, Any], works: Sequence[HandlerFactory], deadline: float
+    ) -> None:
+        """Compile on all cores, and time problems as they are ready."""
         numbers = [n for n in range(len(self.problems)) if "times" not in self.row(n)]
         with WorkerPool[Any, Any](works) as compilers:
             Pipeline(CleanPart(self), numbers, self.faults).run(compilers, benches, deadline)
@@ -50,26 +57,26 @@ class Run:
     def one_by_one(
         self, part: str, cold: int, benches: WorkerPool[Any, Any], deadline: float
     ) -> None:
-        """The bench alone on an idle machine."""
+        """Run one request at a time on an otherwise idle machine."""
         try:
-            for number, order in self.orders(part, cold):
+            for number, request in self.requests(part, cold):
                 if time.monotonic() > deadline:
                     break
-                job = (number, type(order).__name__)
-                benches.give(benches.idle()[0], [job], [order])
+                job = (number, type(request).__name__)
+                benches.submit(benches.idle()[0], [job], [request])
                 self._wait(benches, min(deadline + OVERRUN_S, self.end))
                 self._free(benches)
         finally:
             self.store()
 
     def _free(self, benches: WorkerPool[Any, Any]) -> None:
-        """What overran is given up with its process; the next job starts another."""
-        if benches.at_work():
+        """Stop a job that exceeded its time, with its process; the next job starts another."""
+        if benches.unfinished_jobs():
             self.faults["bench: unfinished"] += 1
             benches.stop()
 
-    def orders(self, part: str, cold: int) -> Iterator[tuple[int, Any]]:
-        """What is left of a part, in order; of the cold one so many problems at most."""
+    def requests(self, part: str, cold: int) -> Iterator[tuple[int, Any]]:
+        """Remaining requests of a part, in order; a limited number for the cold part."""
         for number, posed in enumerate(self.problems):
             row = self.row(number)
             if part == "tuned" and "times" in row and DEFAULT not in row:
@@ -79,7 +86,7 @@ class Run:
                 yield number, Cold(posed.problem)
 
     def _wait(self, benches: WorkerPool[Any, Any], until: float) -> None:
-        while benches.at_work() and time.monotonic() < until:
+        while benches.unfinished_jobs() and time.monotonic() < until:
             for event in benches.read(0.5):
                 self._take(event)
         if time.monotonic() - self._saved > SAVE_EVERY_S:
@@ -93,14 +100,14 @@ class Run:
             self.faults[f"bench: {event.reason}"] += 1
             return
         number, kind = event.job
-        if isinstance(event.answer, Failed):
-            self.faults[f"{kind}: {event.answer.reason}"] += 1
-            self.row(number)["fault"] = f"{kind}: {event.answer.reason}"
+        if isinstance(event.result, Failed):
+            self.faults[f"{kind}: {event.result.reason}"] += 1
+            self.row(number)["fault"] = f"{kind}: {event.result.reason}"
         else:
-            self.put(number, event.answer)
+            self.put(number, event.result)
 
     def put(self, number: int, answer: Row) -> None:
-        """A part's results into the problem's row."""
+        """Store a part's results in the problem's row."""
         row = self.row(number)
         for name, (ratio, noise) in answer.pop("ratios", {}).items():
             if ATEN in row.get("times", {}):
@@ -110,17 +117,17 @@ class Run:
 
 @dataclass
 class CleanPart:
-    """How a problem of the clean part is prepared, compiled and timed (`assembly.Recipe`)."""
+    """Prepares, compiles and times problems of the clean part (`pipeline.PipelineSpec`)."""
 
     run: Run
     _choices: dict[int, Choices] = field(default_factory=dict)
 
     def prepare(self, number: int) -> Pose:
-        """Decide and render."""
+        """Request to decide and render."""
         return Pose(self.run.problems[number])
 
     def kernels(self, number: int, answer: Choices) -> dict[Hashable, Compile]:
-        """All that were rendered, torch-diode's own choice first."""
+        """All rendered kernels, torch-diode's own choice first."""
         self._choices[number] = answer
         row = self.run.row(number)
         row["diode"], row["decision_us"] = str(answer.diode), round(answer.decision_us, 1)
@@ -129,26 +136,26 @@ class CleanPart:
         return {(number, kernel.candidate): Compile(kernel) for kernel in chosen}
 
     def compiled(self, _: Hashable, answer: str) -> str:
-        """What the compiler said."""
+        """Error of the compiler, or empty."""
         return answer
 
     def is_enough(self, number: int, keys: Sequence[Hashable]) -> bool:
-        """A few, torch-diode's own choice among them."""
+        """Whether a few kernels are compiled, torch-diode's own choice among them."""
         diode = self._choices[number].diode
         return len(keys) >= FEW and (diode.config is None or diode in self._candidates(keys))
 
     def time(self, number: int, keys: Sequence[Hashable]) -> Clean:
-        """With what was compiled."""
+        """Request to time the compiled kernels."""
         choices, wanted = self._choices[number], self._candidates(keys)
         kernels = tuple(kernel for kernel in choices.kernels if kernel.candidate in wanted)
         return Clean(self.run.problems[number].problem, choices.diode, kernels)
 
     def timed(self, number: int, answer: Row) -> None:
-        """Into its row."""
+        """Store the times in the problem's row."""
         self.run.put(number, answer)
 
     def save(self) -> None:
-        """All rows there are."""
+        """Save all rows."""
         self.run.store()
 
     @staticmethod

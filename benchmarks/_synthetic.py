@@ -1,7 +1,7 @@
-"""A dataset like one a chip would give, made up: for measuring files, not for learning.
+"""A made-up dataset with the statistics of a real one, to measure files.
 
-Shapes follow the log-normal law of real workloads, times a roofline with a config's efficiency and
-some noise, both rounded as a GPU's events round them. What cannot run is there too.
+Shapes follow the log-normal distribution of real workloads; times are a roofline with a config's
+efficiency and noise, rounded like GPU events. Failed candidates are included.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KINDS = (
 
 
 def synthetic(problems: int, candidates: int, seed: int = 0) -> Dataset:
-    """This many problems, this many candidates each (at most 1,441)."""
+    """Dataset of the given number of problems and candidates per problem (at most 1,441)."""
     random = np.random.default_rng(seed)
     space = _space(random, candidates)
     drawn = _problems(random, problems)
@@ -72,7 +72,7 @@ def _array(name: str, values: npt.NDArray[Any]) -> pa.Array:
 
 
 def _problems(random: np.random.Generator, count: int) -> dict[str, npt.NDArray[Any]]:
-    """Problems, each once: sizes drawn from the law, one in four a multiple of 64."""
+    """Distinct problems; one size in four is a multiple of 64."""
     sizes = {
         name: np.clip(np.exp(random.normal(mean, std, count)), 1, 65536).astype(np.int32)
         for name, (mean, std) in LAW.items()
@@ -82,7 +82,7 @@ def _problems(random: np.random.Generator, count: int) -> dict[str, npt.NDArray[
     sizes["M"] = np.where(np.arange(count) % 2, sizes["M"], sizes["M"] + 1)
     kinds = [KINDS[i] for i in random.integers(len(KINDS), size=count)]
     batched = np.array([op in ("bmm", "baddbmm") for op, *_ in kinds])
-    # Two draws of one tiny problem would be one timing twice: the batch or N tells them apart.
+    # Distinguish repeated draws of one tiny problem by the batch or N.
     seen: set[tuple[int, ...]] = set()
     for i, kind in enumerate(kinds):
         while (row := (*(int(sizes[n][i]) for n in "MNK"), KINDS.index(kind))) in seen:
@@ -102,7 +102,7 @@ def _problems(random: np.random.Generator, count: int) -> dict[str, npt.NDArray[
 
 
 def _space(random: np.random.Generator, count: int) -> dict[str, npt.NDArray[Any]]:
-    """ATen, then Triton configs drawn from the exhaustive grid."""
+    """ATen, then Triton configs sampled from the exhaustive grid."""
     grid = list(product((1, 3), (16, 32, 64, 128, 256), (16, 32, 64, 128, 256), (16, 32, 64, 128)))
     grid = [(*config, s, w) for config in grid for s, w in product((2, 3, 4, 5), (4, 8))]
     picked = [grid[i] for i in sorted(random.permutation(len(grid))[: count - 1])]
@@ -119,7 +119,7 @@ def _space(random: np.random.Generator, count: int) -> dict[str, npt.NDArray[Any
 def _results(
     random: np.random.Generator, v: dict[str, npt.NDArray[Any]]
 ) -> dict[str, npt.NDArray[Any]]:
-    """Times on a grid of event ticks, a spread for what ran more than once, failures in place."""
+    """Times on a grid of event ticks, spreads for repeated samples, and failures."""
     rows = len(v["M"])
     block_m, block_n = np.maximum(v["block_m"], 64), np.maximum(v["block_n"], 64)
     tiles = -(-v["M"] // block_m).astype(np.int64) * -(-v["N"] // block_n) * v["B"]

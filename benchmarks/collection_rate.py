@@ -1,13 +1,13 @@
-"""How many timings a second the sweep makes, and how many Inductor's exhaustive autotune. A GPU.
+"""Timings per second of the sweep and of Inductor's exhaustive autotune. Needs a GPU.
 
     python benchmarks/collection_rate.py [--minutes 1] [--autotune-seconds 120]
 
-The sweep times every candidate of drawn problems until it is done or the time is up, compiling
-included: a random part of the candidates on all problems, then the next part, so that timings come
-from the first seconds on and those of a run cut short are of the same mix as those of a whole one.
-The first few of the same problems go through torch.compile with max-autotune and the EXHAUSTIVE
-search space, in a process of its own that is ended when its time is up; what it had compiled and
-timed by then is counted. Both start with empty caches.
+The sweep times every candidate of drawn problems until it is done or the time is up, compilation
+included. It times a random part of the candidates on all problems, then the next part, so that an
+interrupted run has the same mix as a complete one. The first few of the same problems go through
+torch.compile with max-autotune and the EXHAUSTIVE search space, in a separate process that is ended
+when its time is up; what it had compiled and timed by then is counted. Both start with empty
+caches.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ from workflows.measuring.private_caches import private_caches
 ROOT = Path(__file__).parents[1]
 MOST_FLOPS = 5e10
 PART = 40
-"""Candidates a group: compiled in a few seconds, and enough for the GPU to be busy as long."""
+"""Candidates per group: compiled in a few seconds, and enough to keep the GPU busy as long."""
 
 
 def problems(count: int, seed: int) -> list[MMShape]:
-    """One kind, as a layer of a network has it, so that its kernels are shared."""
+    """Problems of one kind, such as a layer of a network has, so that kernels are shared."""
     source = ShapeSource(LogUniform(64, 8192), ("mm",), layouts=("nt",), multiple=64)
     drawn = source.draw(4 * count, seed)
     return [problem for problem in drawn if problem.flops <= MOST_FLOPS][:count]
@@ -60,8 +60,8 @@ def problems(count: int, seed: int) -> list[MMShape]:
 def in_parts(
     wanted: Sequence[MMShape], rule: CandidateRule, library: KernelLibrary, part: int, seed: int
 ) -> list[Group]:
-    """Groups of the same problems, each with so many of their candidates, drawn at random; together
-    they have every candidate of every problem once."""
+    """Groups of the same problems, each with a random part of their candidates; together they have
+    every candidate of every problem once."""
     spaces = {problem: rule(problem) for problem in wanted}
     everything = list(dict.fromkeys(c for space in spaces.values() for c in space))
     random.Random(seed).shuffle(everything)
@@ -77,18 +77,18 @@ def in_parts(
 def sweep(
     wanted: list[MMShape], hardware: Hardware, seconds: float, processes: int, seed: int
 ) -> dict[str, Any]:
-    """Timings, and the seconds from before the first kernel is compiled to the last timing."""
+    """Timings, and the seconds from before the first compile to the last timing."""
     from torch_diode.integration.capture.template_source import template_source
 
     library = KernelLibrary(template_source, hardware.units)
     groups = in_parts(wanted, exhaustive(hardware), library, PART, seed)
     kernels = len({spec for group in groups for spec in group.specs})
-    campaign = SweepRun(groups, library, hardware, versions())
+    sweep_run = SweepRun(groups, library, hardware, versions())
     finished: list[Dataset] = []
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, WatchedStore(Path(folder)) as store:
         store.tell = finished.append
-        outcomes = campaign.run(store, processes, start + seconds, lambda _: None)
+        outcomes = sweep_run.run(store, processes, start + seconds, lambda _: None)
         took = time.monotonic() - start
     counts = counted_times(finished)
     return {
@@ -101,7 +101,7 @@ def sweep(
 
 
 def counted_times(finished: Sequence[Dataset]) -> dict[str, int]:
-    """What came of the parts: only what has a time is a timing; a problem comes in many parts."""
+    """Counts over the parts: only rows with a time are timings; a problem occurs in many parts."""
     timings = sum(int(np.isfinite(part.values("time_us")).sum()) for part in finished)
     rows = sum(len(part) for part in finished)
     problems = {part.problem(row) for part in finished for row in part.problems.first.tolist()}
@@ -109,7 +109,7 @@ def counted_times(finished: Sequence[Dataset]) -> dict[str, int]:
 
 
 def autotune(problem: MMShape, seconds: float) -> dict[str, Any]:
-    """Inductor's search on one problem in a fresh process; how far it got in the time."""
+    """Progress of Inductor's search on one problem in a fresh process within the time limit."""
     with tempfile.TemporaryDirectory() as folder, private_caches():
         progress = Path(folder) / "progress.json"
         command = [sys.executable, __file__, "--child", problem.key, str(progress)]
@@ -121,8 +121,8 @@ def autotune(problem: MMShape, seconds: float) -> dict[str, Any]:
 
 
 def run_for(seconds: float, command: list[str], environment: dict[str, str]) -> None:
-    """Run a command for so long at most. Then it is ended together with all it has started:
-    Inductor's compiling processes would go on for a minute, on the cores the sweep needs."""
+    """Run a command with a time limit, then end it with all its child processes: Inductor's compile
+    workers would otherwise run on for a minute on the cores the sweep needs."""
     with subprocess.Popen(command, env=environment, start_new_session=True) as child:
         try:
             child.wait(seconds)
@@ -131,10 +131,10 @@ def run_for(seconds: float, command: list[str], environment: dict[str, str]) -> 
 
 
 def counted(problem: MMShape, found: dict[str, Any], took: float) -> dict[str, Any]:
-    """Rates, from the first call of the compiled function on: imports are not charged.
+    """Rates from the first call of the compiled function on, without imports.
 
-    Inductor compiles everything first. While it is at that, the kernels compiled so far are the
-    most it can have timed.
+    Inductor compiles everything first; until it is done, the kernels compiled so far are an upper
+    bound of those timed.
     """
     searched = found.get("seconds", 0.0)
     finished = bool(found.get("finished"))
@@ -152,21 +152,21 @@ def counted(problem: MMShape, found: dict[str, Any], took: float) -> dict[str, A
 
 
 def ratio_of(swept: dict[str, Any], searches: Sequence[dict[str, Any]]) -> float | None:
-    """The sweep's rate over Inductor's; None where Inductor came to nothing, and has none."""
+    """The sweep's rate over Inductor's; None if Inductor has none."""
     count = sum(one["timings_per_s"] * one["seconds"] for one in searches)
     seconds = sum(one["seconds"] for one in searches)
     return swept["timings_per_s"] / (count / seconds) if count else None
 
 
 def ratio_in_words(ratio: float | None, finished: bool) -> str:
-    """The last line: a search that was cut short had its compiled kernels counted as timed."""
+    """Last line of the output; an interrupted search had its compiled kernels counted as timed."""
     if ratio is None:
         return "ratio: unknown, Inductor compiled nothing"
     return f"ratio: {'' if finished else 'at least '}{ratio:.3g}"
 
 
 def search(problem: MMShape, progress: Path) -> None:
-    """The child: max-autotune one problem, and keep writing down how far it is."""
+    """Child process: max-autotune one problem, recording its progress."""
     from torch._dynamo.utils import counters
 
     from torch_diode.integration.autotune.feedback import autotune, count_benchmarks
@@ -198,7 +198,6 @@ def search(problem: MMShape, progress: Path) -> None:
 
 
 def main() -> None:
-    """Measure both, print and write."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -220,7 +219,7 @@ def main() -> None:
         return
     hardware = known(given.hardware)
     wanted = problems(given.problems, given.seed)
-    # Before the sweep: Inductor's processes would take its cores.
+    # Before the sweep, which needs the cores of Inductor's processes.
     searches = [autotune(p, given.autotune_seconds) for p in wanted[: given.autotune_problems]]
     with private_caches():
         swept = sweep(wanted, hardware, 60 * given.minutes, given.processes, given.seed)

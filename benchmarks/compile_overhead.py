@@ -1,13 +1,12 @@
-"""What torch-diode adds to a compile and to an import.
+"""Overhead of torch-diode in a compile and in an import.
 
     python benchmarks/compile_overhead.py [--hardware nvidia-h200]
 
-Inductor's real CUDA lowering is driven for a pretended GPU, so this runs anywhere triton does.
-Prints, for each way to decide, what a decision takes from Inductor's arguments to the chosen
-object: the first ever asked for, those about problems not met before, and those about problems met
-before; median and best, against the budget, with the share of Inductor's own code. Then ratios of
-whole lowerings and imports. Writes all of it as JSON. Use one core (OMP_NUM_THREADS=1) to compare
-with the budgets.
+Inductor's real CUDA lowering runs for a fake GPU, so this works wherever triton does. For each kind
+of heuristic it prints the time of a decision, from Inductor's arguments to the chosen object: the
+first of a process, those of new problems, and those of repeated problems; median and best, against
+the budget, with the share of Inductor's own code. Then ratios of whole lowerings and imports.
+Writes everything as JSON. Use one core (OMP_NUM_THREADS=1) to compare with the budgets.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ from torch_diode.types.table import Table, TableEntry
 
 MATMULS = 50
 ROWS, INNER = 128, 768
-"""With these, Inductor's templates have a little over a thousand configs that fit."""
+"""Sizes for which a little over a thousand configs fit."""
 ROOT = Path(__file__).parents[1]
 BUDGETS_US = {"table": 200.0}
 RANKING_BUDGET_US = 1000.0
@@ -70,7 +69,7 @@ IMPORTS = {
 
 
 class VendorFirst(Heuristic):
-    """Ranks everything, ATen first: all the work of a decision, and plain torch's choices."""
+    """Ranks everything, ATen first: all the work of a decision with plain torch's choices."""
 
     name = "aten first"
 
@@ -81,12 +80,12 @@ class VendorFirst(Heuristic):
         return Ranking.by_time(times, self.name)
 
     def fingerprint(self) -> str:
-        """There is but one."""
+        """A constant."""
         return self.name
 
 
 def widths(round_number: int = 0) -> list[int]:
-    """The N of every matmul in a model; each round's are others."""
+    """N of every matmul in a model, different in each round."""
     return [512 + 16 * (i + MATMULS * round_number) for i in range(MATMULS)]
 
 
@@ -95,7 +94,7 @@ def inputs_of(round_number: int = 0) -> list[Input]:
 
 
 def table_for(hardware: Hardware, rounds: int) -> LookupTable:
-    """A row for every problem, naming a config in the middle of its space."""
+    """Table with a row per problem, naming a config in the middle of its space."""
     rows = []
     for n in (n for number in range(rounds) for n in widths(number)):
         problem = MMShape("mm", ROWS, n, INNER)
@@ -107,10 +106,10 @@ def table_for(hardware: Hardware, rounds: int) -> LookupTable:
 
 
 class Stopwatch:
-    """Times every decision made while it runs, from Inductor's arguments to the chosen object.
+    """Times every decision while it runs, from Inductor's arguments to the chosen object.
 
-    Writing the kernel's text does not count: Inductor does that for any choice. CPU time is what
-    the deciding thread used; on a machine with others on it, wall time says little.
+    Rendering the kernel is excluded, since Inductor does that for any choice. CPU time is that of
+    the deciding thread.
     """
 
     def __init__(self) -> None:
@@ -120,13 +119,13 @@ class Stopwatch:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """While this is open."""
+        """Time decisions inside the context."""
         with ExitStack() as stack:
             for owner, name, wrap in (
                 (Decider, "_decide", self._beginning),
-                (Decider, "_keep", self._ending),
+                (Decider, "_record_decision", self._ending),
                 (torch_compat, "can_be_rendered", self._left_out),
-                (torch_compat, "base_of", self._counted),
+                (torch_compat, "template_kwargs_of", self._counted),
                 (torch_compat, "fixed_layout", self._counted),
             ):
                 real = getattr(owner, name)
@@ -177,20 +176,23 @@ def _now() -> dict[str, float]:
 
 
 @contextmanager
-def asking_again(rounds: list[Stopwatch], last: int) -> Iterator[None]:
-    """Once Inductor has asked about `last` matmuls of a graph, ask about them all again, one right
-    after the other, once for each stopwatch; no kernel is written in between."""
+def repeated_requests(rounds: list[Stopwatch], last: int) -> Iterator[None]:
+    """Once Inductor has requested choices for `last` matmuls of a graph, repeat all requests
+    directly one after the other, once per stopwatch, without rendering kernels."""
     real = DiodeInductorChoices._finalize_template_configs
-    asked: list[tuple[Any, ...]] = []
+    requests: list[tuple[Any, ...]] = []
 
     def hook(handler: Any, choices: Any, inputs: Any, templates: Any, op: str, extra: Any) -> Any:
-        asked.append((handler, op, inputs, templates, extra or {}, dict.fromkeys(choices, ())))
-        if len(asked) == last:
-            unwritten = {"can_be_rendered": lambda _: True, "leave_operands_alone": lambda _: None}
+        requests.append((handler, op, inputs, templates, extra or {}, dict.fromkeys(choices, ())))
+        if len(requests) == last:
+            unwritten = {
+                "can_be_rendered": lambda _: True,
+                "disable_prologue_fusion": lambda _: None,
+            }
             with mock.patch.multiple(torch_compat, **unwritten):
                 for watch in rounds:
                     with watch.running():
-                        for given in asked:
+                        for given in requests:
                             handler.decider._decide(ChoiceRequest(*given))
         return [choice for own in choices.values() for choice in own]
 
@@ -202,8 +204,8 @@ def asking_again(rounds: list[Stopwatch], last: int) -> Iterator[None]:
 
 
 def decision_latency(heuristic: Heuristic, rounds: int) -> dict[str, Any]:
-    """Decisions about models of many distinct matmuls: asked one after the other, and as they come
-    in a lowering, where each kernel is written before the next is asked for."""
+    """Decisions about models of many distinct matmuls: one directly after the other, and as they
+    come in a lowering, where each kernel is rendered before the next decision."""
     apart = {name: Stopwatch() for name in ("new", "repeated")}
     within = {name: Stopwatch() for name in ("new", "repeated")}
     with registration.using(heuristic):
@@ -211,7 +213,7 @@ def decision_latency(heuristic: Heuristic, rounds: int) -> dict[str, Any]:
         with first.running():
             lower(torch.mm, [Input((ROWS, INNER)), Input((INNER, 8192))], generate=False)
         for number in range(rounds):
-            with asking_again(list(apart.values()), MATMULS):
+            with repeated_requests(list(apart.values()), MATMULS):
                 lower(model, inputs_of(number), generate=False)
         for watch in within.values():
             with watch.running():
@@ -243,7 +245,7 @@ def model(x: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
 
 
 def lowering_seconds(repeats: int) -> dict[str, float]:
-    """A model of many distinct matmuls, lowered to code: plain, registered, and deciding."""
+    """Seconds to lower a model of many distinct matmuls: plain, registered, and deciding."""
     inputs = inputs_of()
     times: dict[str, list[float]] = {"plain torch": [], "no heuristic": [], "aten first": []}
 
@@ -271,8 +273,8 @@ def lowering_seconds(repeats: int) -> dict[str, float]:
 
 
 def import_seconds(repeats: int) -> dict[str, float]:
-    """Wall time of each import in a process of its own, in turns, so that what else the machine
-    does falls on all alike; medians."""
+    """Median wall time of each import in a fresh process, in turns, so that other load affects all
+    alike."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     times: dict[str, list[float]] = {name: [] for name in IMPORTS}
     for _ in range(repeats):

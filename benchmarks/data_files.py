@@ -1,8 +1,8 @@
-"""How large datasets on disk are, and how fast they read: two million timings, made up.
+"""Size and read speed of datasets on disk: two million made-up timings.
 
-Each figure is taken in a process of its own: a time is the best of a few runs (the machine may be
-shared), a memory the peak of the process, imports and all. The data is made in another process
-too: a child's peak counts from what its parent had when it was started.
+Each number is taken in a fresh process: a time is the best of a few runs, a memory the peak of the
+process including imports. The data is made in another process too, because a child's peak counts
+from its parent's memory.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def parquet(file: Path) -> dict[str, float]:
-    """Size, and reading in fresh processes."""
+    """Size, and read times in fresh processes."""
     written, rows = fresh(WRITE, HERE, file, PROBLEMS, CANDIDATES)
     assert rows == PROBLEMS * CANDIDATES
     runs = [fresh(READ, file) for _ in range(RUNS)]
@@ -95,21 +95,21 @@ def parquet(file: Path) -> dict[str, float]:
 
 
 def conversion(home: Path) -> float:
-    """JSON to Parquet in timings a second."""
+    """JSON to Parquet, in timings per second."""
     source = home / "timings.json"
     fresh(WRITE, HERE, source, JSON_PROBLEMS, CANDIDATES)
     return max(fresh(CONVERT, source, home / "converted.parquet") for _ in range(RUNS))
 
 
 def importing(package: Path, name: str) -> float:
-    """Seconds `import torch_diode` takes where torch is imported already."""
+    """Seconds of `import torch_diode` with torch already imported."""
     runs = [fresh(IMPORT, package) for _ in range(RUNS)]
     assert all(("lib" in run[1]) == (name == "library") for run in runs)
     return statistics.median(run[0] for run in runs)
 
 
 def library(home: Path) -> Path:
-    """The tree as the library's wheel lays it out: the same files, another `_distribution`."""
+    """The tree of the library's wheel: the same files with another `_distribution`."""
     package = home / "library" / "torch_diode"
     package.mkdir(parents=True)
     for entry in (ROOT / "torch_diode").iterdir():
@@ -121,7 +121,7 @@ def library(home: Path) -> Path:
 
 
 def fresh(program: str, *arguments: Path | int) -> Any:
-    """What a program prints, as JSON, in a process of its own."""
+    """JSON output of a program run in a fresh process."""
     command = [sys.executable, "-c", program, *map(str, arguments)]
     ended = subprocess.run(command, check=True, capture_output=True, text=True)
     return json.loads(ended.stdout)
@@ -143,7 +143,7 @@ def met(value: float, sign: str, limit: float) -> bool:
 
 def show(found: dict[str, float]) -> None:
     print(f"{PROBLEMS * CANDIDATES:,} timings; JSON of {JSON_PROBLEMS * CANDIDATES:,}\n")
-    print("| what | measured | wanted |\n| --- | --- | --- |")
+    print("| quantity | measured | target |\n| --- | --- | --- |")
     for name, value in found.items():
         wanted = "-"
         if name in WANTED:

@@ -1,12 +1,12 @@
-"""Whether counting what follows a matmul picks the right side. Needs a GPU.
+"""Whether counting the work after a matmul selects the faster side. Needs a GPU.
 
     python benchmarks/epilogues.py --minutes 3 [--problems 60]
     python benchmarks/epilogues.py --dry --problems 6      # no GPU: real decisions, made-up times
 
-A matmul with pointwise work behind it, compiled four ways: ATen and the model's best Triton
-config, each alone and with the work. All four are replayed as CUDA graphs and timed in turns, cold
-L2. From them comes what ATen really pays more for the work, against what the decision counts for
-it; and how long what torch-diode chose takes, with and without counting, over the faster side.
+A matmul followed by pointwise work is compiled four ways: ATen and the model's best Triton config,
+each with and without the work. All four are replayed as CUDA graphs and timed in turn with a cold
+L2. The results are ATen's real extra cost of the work against the decision's estimate, and the time
+of torch-diode's choice, with and without the estimate, over the faster side.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# torch-diode is on where this says so, and nowhere else.
+# torch-diode is enabled explicitly below.
 os.environ["TORCH_DIODE"] = "0"
 
 import numpy as np
@@ -68,7 +68,7 @@ SIZES = (
 
 
 def product(x: Tensor, w: Tensor) -> Tensor:
-    """The matmul alone, of a linear layer's weight."""
+    """The matmul alone, with a linear layer's weight."""
     return torch.mm(x, w.t())
 
 
@@ -80,25 +80,25 @@ WORK: dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]] = {
     "residual": (lambda x, w, r: product(x, w) + r, ("mn",)),
     "cast": (lambda x, w: product(x, w).float(), ()),
 }
-"""What follows, and what it reads besides: a vector along N, or a matrix like the product."""
+"""Work after the matmul, and its other input: a vector along N, or a matrix like the product."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One matmul and what follows it."""
+    """One matmul and the work after it."""
 
     size: tuple[int, int, int]
     work: str
 
     def shapes(self) -> list[tuple[int, ...]]:
-        """Of the inputs: x, the weight, and what the work reads."""
+        """Shapes of the inputs: x, the weight, and the inputs of the work."""
         m, n, k = self.size
         extra = {"n": (n,), "mn": (m, n)}
         return [(m, k), (n, k), *(extra[name] for name in WORK[self.work][1])]
 
 
 def cases(count: int, seed: int) -> list[Case]:
-    """All kinds of work in turn, so that any first part has each."""
+    """All kinds of work in turn, so that any prefix has each."""
     found = []
     for turn, size in enumerate(SIZES):
         works = list(WORK)
@@ -142,12 +142,12 @@ class Bench:
         found = self.timer.measure([aten, triton, *alone], ((float("inf"), 30),))
         names = ("aten_us", "triton_us", "aten_alone_us", "triton_alone_us")
         row |= {name: one.time_us for name, one in zip(names, found, strict=True)}
-        return row | judged(row)
+        return row | with_ratios(row)
 
     def _observed(
         self, fn: Callable[..., Tensor], inputs: list[Tensor], *, epilogues: bool
     ) -> tuple[Any, Callable[[], Any]]:
-        """What torch-diode would choose, while torch compiles its own choice, ATen."""
+        """Torch-diode's decision while torch compiles its own choice, ATen."""
         from torch_diode.integration import registration
 
         before = len(registration.explain())
@@ -161,7 +161,7 @@ class Bench:
 
 
 def dry_row(case: Case, heuristic: Heuristic) -> Row:
-    """Decisions in the real lowering for the chip; times as predicted."""
+    """Decisions of the real lowering for the chip, with predicted times."""
     from torch_diode.integration import registration
     from torch_diode.integration.capture.fake_gpu import Input, lower
 
@@ -174,14 +174,14 @@ def dry_row(case: Case, heuristic: Heuristic) -> Row:
     row = decision_row(case, *found)
     row |= {"aten_us": 10.0 + row["counted_us"], "triton_us": 10.0}
     row |= {"aten_alone_us": 9.0, "triton_alone_us": 10.0, "difference": 0.0}
-    return row | judged(row)
+    return row | with_ratios(row)
 
 
 # Both
 
 
 def decision_row(case: Case, counted: Any, uncounted: Any) -> Row:
-    """What was decided, with what follows counted and not."""
+    """Decisions with and without the epilogue's estimate."""
     row: Row = {"M": case.size[0], "N": case.size[1], "K": case.size[2], "work": case.work}
     if counted is None or uncounted is None:
         return {**row, "fault": "no decision"}
@@ -196,7 +196,7 @@ def decision_row(case: Case, counted: Any, uncounted: Any) -> Row:
 
 
 def _added(text: str) -> float:
-    """The microseconds in what a decision says of its epilogue."""
+    """Microseconds in a decision's epilogue note."""
     return float(text.rpartition("+ ")[2].removesuffix(" us)")) if text else 0.0
 
 
@@ -208,8 +208,8 @@ def best_triton(decision: Any) -> Candidate | None:
     return next((e.candidate for e in entries if e.candidate.config is not None), None)
 
 
-def judged(row: Row) -> Row:
-    """What ATen paid more for the work, and each choice over the faster side."""
+def with_ratios(row: Row) -> Row:
+    """ATen's measured extra cost of the work, and each choice over the faster side."""
     sides = {True: row["aten_us"], False: row["triton_us"]}
     best = min(sides.values())
     extra = (row["aten_us"] - row["aten_alone_us"]) - (row["triton_us"] - row["triton_alone_us"])
@@ -221,7 +221,7 @@ def judged(row: Row) -> Row:
 
 
 def summary(rows: list[Row], hardware: Hardware) -> dict[str, Any]:
-    """Over all cases, and over those where something was counted."""
+    """Summary of all cases, and of those with an estimate."""
     timed = [row for row in rows if "with_over_best" in row]
     found = [row for row in timed if row["counted_us"]]
     return {
@@ -243,7 +243,7 @@ def summary(rows: list[Row], hardware: Hardware) -> dict[str, Any]:
 
 
 def by_work(rows: list[Row]) -> Row:
-    """The same of one kind."""
+    """Summary of one kind of work."""
     return {
         "cases": len(rows),
         "counted in": sum(row["counted_us"] > 0 for row in rows),
@@ -254,7 +254,7 @@ def by_work(rows: list[Row]) -> Row:
 
 
 def fitted(rows: list[Row], hardware: Hardware) -> dict[str, Any]:
-    """The decision's constants that fit best what was measured, errors as shares of ATen's time."""
+    """Least-squares fit of the decision's constants, errors as shares of ATen's time."""
     names = ("LAUNCH_US", "IN_L2", "IN_MEMORY", "a long function", "a short one")
     if len(rows) < 2 * len(names):
         return {}
@@ -269,7 +269,7 @@ def fitted(rows: list[Row], hardware: Hardware) -> dict[str, Any]:
 
 
 def _terms(row: Row, hardware: Hardware) -> Iterator[float]:
-    """What each constant is multiplied with in a row's extra time."""
+    """Factors of each constant in a row's extra time."""
     ops = row["then"].partition(" (")[0].split(", ")
     elements = row["M"] * row["N"]
     work = Epilogue(tuple(ops), elements, 2 * elements)
@@ -282,7 +282,7 @@ def _terms(row: Row, hardware: Hardware) -> Iterator[float]:
 
 
 def show(rows: list[Row], hardware: Hardware) -> None:
-    """Every case, then the summary."""
+    """Print every case, then the summary."""
     columns = ("aten_us", "triton_us", "counted_us", "extra_us", "with_over_best")
     table: list[list[Any]] = [["problem", "then", *columns, "chosen", "chosen uncounted"]]
     for row in rows:
@@ -303,7 +303,7 @@ def show(rows: list[Row], hardware: Hardware) -> None:
 
 
 def measure(given: argparse.Namespace, hardware: Hardware) -> Iterator[Row]:
-    """Rows as they come, until the time is up."""
+    """Yield rows until the time is up."""
     from torch_diode.integration.capture.fake_gpu import pretend
 
     deadline = time.monotonic() - seconds_alive() + 60 * given.minutes

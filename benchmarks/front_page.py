@@ -1,10 +1,10 @@
-"""The plot and the table of the README, from the results of the live benchmarks.
+"""Plot and table of the README, from the results of the live benchmarks.
 
     python benchmarks/front_page.py            # writes both
-    python benchmarks/front_page.py --check    # only tells whether the table is up to date
+    python benchmarks/front_page.py --check    # only checks that the table is up to date
 
 Reads `results/selection_live.json` and `results/models_live.json`, draws
-`results/selection_live.svg`, and puts the table between two marks in the README.
+`results/selection_live.svg`, and writes the table between two markers in the README.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ LABELS = {
 }
 COLOURS = {ATEN: "#c4502e", DEFAULT: "#6b7280", DIODE: "#1763b6", TUNED: "#2e8b57"}
 _COMPILED = {ATEN: PLAIN, DEFAULT: DEFAULT, DIODE: DIODE, TUNED: TUNED}
-"""By which method of the cold part a kernel gets compiled."""
+"""Methods of the cold part that compile a kernel."""
 
 
 def table(selection: dict[str, Any], models: dict[str, Any] | None) -> str:
-    """In Markdown."""
+    """The table in Markdown."""
     found = selection["summary"]
     lines = [
         f"| {selection['gpu'].partition(',')[0]}, torch {selection['torch']} | {LOG_NORMAL} sizes "
         f"| shapes of {REAL_MODELS} |",
         "| --- | --- | --- |",
     ]
-    asked = (
+    ratios = (
         (DIODE, "best", "torch-diode's GPU time over the best known"),
         (DIODE, ATEN, "over ATen, which a plain `torch.compile` runs"),
         (DIODE, DEFAULT, "over what `max-autotune` picks"),
         (TUNED, "best", "torch-diode with `max-autotune`, over the best known"),
         (DEFAULT, "best", "`max-autotune` without torch-diode, over the best known"),
     )
-    for method, over, text in asked:
+    for method, over, text in ratios:
         lines.append(f"| {text} | {_both(found, method, over)} |")
         if (method, over) == (DIODE, "best"):
             lines.append(f"| its 99th percentile; the worst | {_tails(found, method, over)} |")
@@ -74,7 +74,7 @@ def table(selection: dict[str, Any], models: dict[str, Any] | None) -> str:
 
 
 def _both(found: dict[str, Any], method: str, over: str) -> str:
-    """The mean ratio on both sets, and of how many problems: not all ways were seen on all."""
+    """Mean ratio on both sets, with the number of problems, since not all methods ran on all."""
     parts = (found[name][f"{method} over {over}"] for name in (LOG_NORMAL, REAL_MODELS))
     return " | ".join(
         f"{part['geomean']:.3f} ({part['problems']})" if part["problems"] else "–" for part in parts
@@ -87,18 +87,18 @@ def _tails(found: dict[str, Any], method: str, over: str) -> str:
 
 
 def _over_plain(seconds: dict[str, Any]) -> str:
-    """By what; a kernel has to be compiled where one is chosen."""
+    """Compile time over plain torch's, by whether a kernel is compiled."""
     over, compiled = f"{DIODE} over {PLAIN}", seconds["a template compiled"]
     parts = (
         ("ATen kept", "ATen stays", seconds["problems"] - compiled, seconds["share of ATen"]),
         ("a template compiled", "a kernel is compiled", compiled, 1 - seconds["share of ATen"]),
     )
-    told = (
+    cells = (
         f"{_number(seconds[f'{over}, {name}'], 2)} where {text} ({share:.0%}; {count} timed)"
         for name, text, count, share in parts
     )
     tuned = (_number(seconds[f"{method} over {PLAIN}"], 1) for method in (TUNED, DEFAULT))
-    return f"1 | {_number(seconds[over], 2)}: {', '.join(told)} | {' | '.join(tuned)}"
+    return f"1 | {_number(seconds[over], 2)}: {', '.join(cells)} | {' | '.join(tuned)}"
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -107,16 +107,19 @@ def _number(value: float | None, digits: int) -> str:
 
 def _of_models(models: dict[str, Any]) -> Iterator[str]:
     found, means = models["summary"]["models"], models["summary"]["geomean"]
-    asked = (
+    ratios = (
         ("gpu over reduce-overhead", "GPU time over `reduce-overhead`", 3),
         ("gpu over max-autotune", "over `max-autotune`", 3),
         ("compile over reduce-overhead", "compile time over `reduce-overhead`", 2),
         ("max-autotune compile over", "`max-autotune`'s compile time over torch-diode's", 1),
         ("memory over reduce-overhead", "peak memory over `reduce-overhead`", 2),
     )
-    columns = [each for each in asked if means.get(each[0]) is not None]
+    columns = [each for each in ratios if means.get(each[0]) is not None]
     seen = {name: sum(row.get(name) is not None for row in found.values()) for name in means}
-    titles = ["whole models, torch-diode with `reduce-overhead`", *(told for _, told, _ in columns)]
+    titles = [
+        "whole models, torch-diode with `reduce-overhead`",
+        *(title for _, title, _ in columns),
+    ]
     yield f"| {' | '.join(titles)} |"
     yield f"| {' | '.join('---' for _ in titles)} |"
     for name, row in {**found, "geometric mean": means}.items():
@@ -130,12 +133,12 @@ def _of_models(models: dict[str, Any]) -> Iterator[str]:
 
 
 def plot(selection: dict[str, Any], path: Path) -> None:
-    """How much slower than the best known each way is, over all problems."""
+    """Plot the slowdown of each method against the best known, over all problems."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     rows: list[Row] = selection["rows"]
-    # What all ways were measured on.
+    # Problems that all methods were measured on.
     common = [row for row in rows if all(ratios([row], method, "best") for method in LABELS)]
     figure = Figure(figsize=(7.2, 3.8), layout="constrained")
     axes = figure.subplots()
@@ -169,7 +172,7 @@ def plot(selection: dict[str, Any], path: Path) -> None:
 
 
 def put_in(text: str, made: str) -> str:
-    """A README's text with the table in its place."""
+    """Text of a README with the table replaced."""
     before, _, rest = text.partition(BEGIN)
     _, mark, after = rest.partition(END)
     if not mark:
@@ -181,7 +184,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--check", action="store_true", help="write nothing; 1 where it is not")
+    parser.add_argument(
+        "--check", action="store_true", help="only check; exit code 1 if it is out of date"
+    )
     parser.add_argument("--readme", type=Path, default=README)
     parser.add_argument("--plot", type=Path, default=RESULTS / "selection_live.svg")
     given = parser.parse_args()

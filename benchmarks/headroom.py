@@ -1,20 +1,18 @@
-"""What better choices could still gain, by the live results and the model. Needs no GPU.
+"""Possible gain of better choices, by the live results and the model. Needs no GPU.
 
     python benchmarks/headroom.py
 
-Single matmuls (`results/selection_live.json`): GPU time over the best known of a chooser that is
-never wrong, but may have a kernel compiled for so many of the problems only, and what that makes of
-compile time, which is to stay low as well; what the shipped model chooses, whichever model the run
-was of, and how much of its regret is the choice between its kernel and ATen; and what the times of
-a sweep over the complete space would have chosen where there was one: a yardstick and no bound,
-since a model does not follow each time's noise. And what the shipped model chooses on the problems
-of the live runs before, on those of all of them, and on those only the last one had; a problem that
-several had counts as it was in the last.
+Single matmuls (`results/selection_live.json`): GPU time over the best known of a perfect chooser
+that may compile a kernel for a limited share of the problems, and the resulting compile time; the
+shipped model's choices by the run's times, and the part of its regret due to choosing between its
+kernel and ATen; and the choices by the times of a sweep over the complete space, where there was
+one. The last is no bound, since a model does not follow each time's noise. The shipped model is
+also scored on the problems of earlier live runs, of all runs, and of the last run alone; a problem
+of several runs counts with its last times.
 
-Whole models (`results/models_live.json`): the time of a call, had every matmul the fastest kernel
-the model knows of, and all else stayed as it is. That a kernel may take along what follows the
-matmul is not counted, nor that plain torch pads some matmuls of a training step: an estimate, which
-a measured time may beat.
+Whole models (`results/models_live.json`): the time of a call if every matmul had the fastest kernel
+the model knows and all else stayed the same. This is an estimate that a measured time may beat: it
+ignores fused epilogues and plain torch's padding.
 """
 
 from __future__ import annotations
@@ -35,39 +33,39 @@ from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
 from torch_diode.heuristics import policy
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration.deciding.plain_choice import runs_alone
+from torch_diode.integration.rank import single_choice
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import DTYPE_BYTES, MMShape
 
 SHARES = (0.0, 0.2, 0.4, 0.6, 1.0)
 MOST_COMPILE = 1.5
-"""Compile time over plain torch's that is to be kept to."""
+"""Target of compile time over plain torch's."""
 MODE = "reduce-overhead"
 
 
 def kernels_allowed(compiled: float) -> float:
-    """The share of problems that may get a kernel, where compiling one makes a compile `compiled`
-    times as long and the geometric mean is to stay within `MOST_COMPILE`."""
+    """Share of problems that may get a kernel, if compiling one makes a compile `compiled` times as
+    long and the geometric mean is to stay within `MOST_COMPILE`."""
     return min(math.log(MOST_COMPILE) / math.log(compiled), 1.0)
 
 
 def perfect(rows: Sequence[Row], share: float) -> float:
-    """Over the best known: the best kernel on that share of the problems, where it gains most, and
-    ATen on the others."""
+    """Time over the best known with the best kernel on the given share of the problems, where it
+    gains most, and ATen on the others."""
     losses = sorted(ratio for ratio, _, _ in ratios(rows, ATEN, "best"))
     with_aten = len(losses) - round(share * len(losses))
     return geomean([*losses[:with_aten], *[1.0] * (len(losses) - with_aten)])
 
 
-def judged_again(rows: Sequence[Row], heuristic: Heuristic, hardware: Hardware) -> Row:
-    """What the shipped model chooses, by the times of a run that may be another model's; and with
-    no wrong choice between its kernel and ATen."""
+def scored_again(rows: Sequence[Row], heuristic: Heuristic, hardware: Hardware) -> Row:
+    """Scores of the shipped model's choices by the times of a run, also with a perfect choice
+    between its kernel and ATen."""
     again, right_side = [], []
     for aten_over_best, _, row in ratios(rows, ATEN, "best"):
         problem, times = MMShape.from_key(row["problem"]), row["times"]
         space, ranking = plainly(problem, heuristic, hardware)
-        runs = str(runs_alone(space, ranking))
+        runs = str(single_choice(space, ranking))
         names = (str(space[int(place)]) for place in ranking.order)
         kernel = next((times[n][0] for n in names if n != ATEN and n in times), math.inf)
         again.append({**row, DIODE: runs})
@@ -88,17 +86,17 @@ def judged_again(rows: Sequence[Row], heuristic: Heuristic, hardware: Hardware) 
 
 
 def over_best(rows: Sequence[Row], heuristic: Heuristic, hardware: Hardware) -> dict[str, float]:
-    """By problem: what the shipped model chooses over the best known, where it was timed."""
+    """The shipped model's choice over the best known, per problem, where it was timed."""
     found = {}
     for _, _, row in ratios(rows, ATEN, "best"):
-        chosen = runs_alone(*plainly(MMShape.from_key(row["problem"]), heuristic, hardware))
+        chosen = single_choice(*plainly(MMShape.from_key(row["problem"]), heuristic, hardware))
         for ratio, _, _ in ratios([{**row, DIODE: str(chosen)}], DIODE, "best"):
             found[row["problem"]] = ratio
     return found
 
 
 def is_aligned(key: str) -> bool:
-    """Whether both operands' rows, as they lie in memory, are multiples of 16 bytes."""
+    """Whether the rows of both operands in memory are multiples of 16 bytes."""
     problem = MMShape.from_key(key)
     sizes, item = (problem.M, problem.N, problem.K), DTYPE_BYTES[problem.dtype]
     return bool(rows_aligned(sizes, problem.transpose_a, problem.transpose_b, item))
@@ -107,7 +105,7 @@ def is_aligned(key: str) -> bool:
 def other_cuts(
     last: Sequence[Row], before: Sequence[Row], heuristic: Heuristic, hardware: Hardware
 ) -> list[Row]:
-    """The same, of other draws than the last one."""
+    """The same scores for other sets of problems than the last run's."""
     own, earlier = (over_best(rows, heuristic, hardware) for rows in (last, before))
     met = {row["problem"] for row in before}
     cuts = {
@@ -123,8 +121,8 @@ def other_cuts(
 
 
 def by_the_sweep(rows: Sequence[Row], hardware: Hardware) -> Row:
-    """Over the best known, on the problems whose complete space was swept: what took least time
-    there, and torch-diode's choice. A sweep's kernels get their sizes as arguments."""
+    """Time over the best known, on swept problems, of the sweep's fastest kernel and of
+    torch-diode's choice. A sweep's kernels take their sizes as arguments."""
     data = read_dataset(str(VALIDATION).format(hardware.name))
     codes, names = data.codes("template")
     template = np.asarray(names)[codes]
@@ -143,7 +141,7 @@ def by_the_sweep(rows: Sequence[Row], hardware: Hardware) -> Row:
 
 
 def single_matmuls(results: Row, heuristic: Heuristic, hardware: Hardware) -> Row:
-    """All that is asked about `selection_live.json`."""
+    """All results for `selection_live.json`."""
     rows = [row for row in results["rows"] if "times" in row]
     compiled = results["summary"]["compile seconds"]["diode over plain, a template compiled"]
     allowed = kernels_allowed(compiled)
@@ -155,14 +153,14 @@ def single_matmuls(results: Row, heuristic: Heuristic, hardware: Hardware) -> Ro
             {"kernels": share, "compile": compiled**share, "over best": perfect(rows, share)}
             for share in sorted({*SHARES, allowed})
         ],
-        "torch-diode": judged_again(rows, heuristic, hardware),
+        "torch-diode": scored_again(rows, heuristic, hardware),
         "the sweep": by_the_sweep(rows, hardware),
     }
 
 
 def whole_models(results: Row, heuristic: Heuristic, hardware: Hardware) -> list[Row]:
-    """Of each model: microseconds of a plain call, of its matmuls by prediction, and the ratio that
-    is left if those were perfect; beside it the measured one."""
+    """Per model: microseconds of a plain call and of its matmuls by prediction, the ratio with
+    perfect matmuls, and the measured ratio."""
     rows = results["rows"]
     plain = {
         row["model"]: 1e3 * row["gpu_ms"]
@@ -195,7 +193,6 @@ def whole_models(results: Row, heuristic: Heuristic, hardware: Hardware) -> list
 
 
 def show(found: Row) -> None:
-    """Small tables."""
     single = found["single matmuls"]
     head = ["kernels on", "compile over plain", "GPU time over the best known"]
     print(as_table([head, *(list(one.values()) for one in single["never wrong"])]))
@@ -209,7 +206,6 @@ def show(found: Row) -> None:
 
 
 def main() -> None:
-    """Compute, print, write."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,12 +1,12 @@
-"""Why a compile with a kernel takes longer than one without: Triton's steps. Needs no GPU.
+"""Compile time of the chosen kernels by Triton's stages. Needs no GPU.
 
     python benchmarks/kernel_compile.py [--hardware nvidia-h200] [--problems 160]
 
-The kernels torch-diode chooses for the problems of `results/selection_live.json`, with their sizes
-fixed as Inductor fixes them, are compiled for that chip one by one from an empty cache, and each of
-Triton's steps is timed. As a yardstick plain torch compiles a matmul, on this machine's CPU: all a
-compile takes but kernels, though not on the chip. Then one kernel with more and more steps along K:
-the assembler unrolls a loop whose length it knows, up to a limit, and takes long for it.
+The kernels torch-diode chooses for the problems of `results/selection_live.json`, with fixed sizes
+as in Inductor, are compiled for that chip one by one from an empty cache, and each of Triton's
+stages is timed. For comparison plain torch compiles a matmul on this machine's CPU, which is a
+compile without a kernel. Then one kernel is compiled with more and more steps along K: the
+assembler unrolls a loop of known length up to a limit, which takes long.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-# Inductor would start compiling processes of its own; set before it is imported.
+# Keep Inductor from starting compile workers; must be set before it is imported.
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 import torch
 from _live import RESULTS, Row, as_table, geomean, made_with, quantile, results_file, save, shipped
 from _selection import plainly
 
-from torch_diode.collection.kernels.ptxas import use_inductors_ptxas
+from torch_diode.collection.kernels.compile import use_inductors_ptxas
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import pretend
-from torch_diode.integration.deciding.plain_choice import runs_alone
+from torch_diode.integration.rank import single_choice
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.errors import DiodeError, InvalidValueError, MissingPartError
 from torch_diode.types.hardware import Hardware
@@ -48,7 +48,7 @@ STEPS = {
     "llvm": ("llir", "ptx"),
     "assembler": ("cubin",),
 }
-"""What Triton calls its stages; the first is what is left of the whole."""
+"""Triton's names of its stages; the first is the rest of the total."""
 LOOP = TritonGEMMConfig(64, 64, 64, 8, 3, 4)
 LOOPS = (2, 8, 16, 24, 32, 40, 48, 64)
 PLAIN_COMPILES = 7
@@ -56,7 +56,7 @@ PLAIN_COMPILES = 7
 
 @contextlib.contextmanager
 def stage_times() -> Iterator[list[dict[str, float]]]:
-    """Seconds of each stage of every kernel compiled meanwhile."""
+    """Record the seconds of each stage of every kernel compiled inside the context."""
     import triton
 
     settings = getattr(getattr(triton, "knobs", None), "compilation", None)
@@ -76,7 +76,7 @@ def stage_times() -> Iterator[list[dict[str, float]]]:
 
 
 def compiled(problem: MMShape, candidate: Candidate) -> Row:
-    """Seconds of each step of one kernel; inside `pretend`."""
+    """Seconds of each stage of one kernel; inside `pretend`."""
     kernels = static_kernels(problem, [candidate])
     if not kernels:
         raise InvalidValueError(f"{problem}: {candidate} cannot be rendered")
@@ -101,12 +101,12 @@ def compiled(problem: MMShape, candidate: Candidate) -> Row:
 
 
 def chosen(problem: MMShape, heuristic: Heuristic, hardware: Hardware) -> Candidate:
-    """What a plain compile runs."""
-    return runs_alone(*plainly(problem, heuristic, hardware))
+    """The choice of a plain compile."""
+    return single_choice(*plainly(problem, heuristic, hardware))
 
 
 def plain_seconds() -> float:
-    """Plain torch's compile of a matmul it has no kernel to compile for, from empty caches."""
+    """Seconds of plain torch's compile of a matmul without a kernel, from empty caches."""
     from torch._inductor.utils import fresh_cache
 
     registration.disable()
@@ -123,7 +123,7 @@ def plain_seconds() -> float:
 
 
 def loops(hardware: Hardware) -> list[Row]:
-    """One config with so many steps along K."""
+    """One config with different numbers of steps along K."""
     candidate = Candidate("triton::mm", LOOP)
     problems = {
         steps: MMShape("mm", 1024, 1024, steps * LOOP.block_k, transpose_b=True) for steps in LOOPS
@@ -133,7 +133,7 @@ def loops(hardware: Hardware) -> list[Row]:
 
 
 def summary(rows: Sequence[Row], plain: float, decided: int) -> Row:
-    """What a kernel adds to a compile, on this machine."""
+    """Compile time added by a kernel on this machine."""
     whole = [row["whole"] for row in rows]
     over = [(plain + seconds) / plain for seconds in whole]
     total = sum(whole)
@@ -160,7 +160,7 @@ def measure(hardware: Hardware, count: int | None) -> dict[str, Any]:
     picks = {problem: chosen(problem, heuristic, hardware) for problem in problems}
     plain = plain_seconds()
     with pretend(hardware):
-        # The first of all pays for what Triton imports.
+        # The first compile includes Triton's imports.
         compiled(MMShape("mm", 72, 72, 72), Candidate("triton::mm", LOOP))
         rows = [
             compiled(problem, pick) for problem, pick in picks.items() if pick.config is not None
@@ -192,9 +192,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--output", type=Path, help="results/kernel_compile.json, if it is all")
+    parser.add_argument(
+        "--output", type=Path, help="default: results/kernel_compile.json for a complete run"
+    )
     parser.add_argument("--hardware", default="nvidia-h200")
-    parser.add_argument("--problems", type=int, help="the first so many; all, if not given")
+    parser.add_argument("--problems", type=int, help="only the first N; default: all")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{folder}/inductor"

@@ -5,24 +5,22 @@
 
 Architectures of real widths with random weights: a Llama-style decoder (prefill and decode), BERT,
 ViT, a DiT, a recommender, and one training step. Each is compiled from empty caches in the modes
-`reduce-overhead`, `max-autotune` and `default`, plain and with torch-diode. Noted: seconds of the
-first call, GPU milliseconds of a call with the GPU's queue kept full, peak memory, the relative
-difference to eager's output, what torch-diode chose and what max-autotune picked. The most telling
-cases come first; results are saved as they come, and a file of the same seed, machine and model is
-gone on with.
+`reduce-overhead`, `max-autotune` and `default`, plain and with torch-diode. Recorded: seconds of
+the first call, GPU milliseconds of a call with a full queue, peak memory, the relative difference
+to eager's output, torch-diode's decisions and max-autotune's picks. The most important cases run
+first; results are saved as they come, and a file of the same seed, machine and model is resumed.
 
-Inductor tunes its pointwise kernels and reductions anew in each compile, and does not always come
-to the same: one GELU was seen to take 54 us in one compile and 71 in the next. So a model whose
-matmuls all stay ATen's differs by 1.5% from compile to compile. What is compared most closely is
-therefore compiled a second time, plain and with torch-diode, with one cache between the two of a
-mode, so that the kernels they have in common are tuned once, and then called in turn: a model that
-heats the chip slows down by 3% in the course of a minute. That is what GPU times are compared by,
-and compile seconds by the first time, from empty caches, torch-diode's between two of plain torch:
-what a process has compiled before, it compiles faster. Plain max-autotune takes so long that its
-first time is the one that takes turns, its kernels compiled by threads: what helper processes have
-compiled with torch's ptxas, torch 2.11 compiles once more with Triton's, one by one (104 s for
-BERT). The noise is how far two compiles of one kind are apart, or half the spread of the middle
-half of the turns' ratios where that is more.
+Inductor tunes its pointwise kernels and reductions again in each compile, with varying results: one
+GELU took 54 us in one compile and 71 in the next, so a model whose matmuls all stay ATen's differs
+by 1.5% between compiles. What is compared most closely is therefore compiled a second time, plain
+and with torch-diode, with a shared cache per mode, so that common kernels are tuned once, and then
+called in turn: a model that heats the chip slows down by 3% within a minute. GPU times are compared
+by those, compile seconds by the first compile from empty caches, torch-diode's between two of plain
+torch, since a process compiles faster the second time. Plain max-autotune takes so long that its
+first compile is the one called in turn, its kernels compiled by threads: torch 2.11 recompiles with
+Triton's ptxas what its compile workers compiled with torch's, one by one (104 s for BERT). The
+noise is the difference between two compiles of one kind, or half the interquartile range of the
+ratios if that is larger.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-# torch-diode is on where this says so, and nowhere else.
+# torch-diode is enabled explicitly below.
 os.environ["TORCH_DIODE"] = "0"
 
 import torch
@@ -61,13 +59,13 @@ STAGES = (
     (("max-autotune", True),),
     (("default", False), ("default", True)),
 )
-"""With torch-diode or not. What its claims rest on comes first."""
+"""With torch-diode or not; the most important first."""
 TAKES_TURNS = ("reduce-overhead", "max-autotune")
 CALLS = {"reduce-overhead": 10, "max-autotune": 10, "default": 3}
-"""In a row; without CUDA graphs, more would not fit into the queue."""
+"""Calls per round; without CUDA graphs, more would not fit into the queue."""
 ROUNDS, TURNS = 7, 15
 EXPECTED_S = {"reduce-overhead": 12.0, "default": 12.0, "max-autotune": 50.0}
-"""What a case may take; one is begun only if that is left."""
+"""Time limit of a case; a case starts only if that much time is left."""
 
 
 def step_of(case: Case) -> Callable[[], list[Tensor]]:
@@ -89,19 +87,20 @@ def step_of(case: Case) -> Callable[[], list[Tensor]]:
 
 
 def kept(values: list[Tensor]) -> list[Tensor]:
-    """Out of the way of a CUDA graph's next replay, and few enough to keep."""
+    """Copy of the outputs, safe from a CUDA graph's next replay."""
     return [value.detach().float().clone() for value in values[:8]]
 
 
 def difference(got: list[Tensor], expected: list[Tensor]) -> float:
-    """The largest ‖got − expected‖ / ‖expected‖ of all outputs."""
+    """Largest relative difference over all outputs."""
     pairs = zip(got, expected, strict=True)
     return max(float((a - b).norm() / b.norm().clamp_min(1e-12)) for a, b in pairs)
 
 
 @contextlib.contextmanager
 def shared_cache(folder: Path, mode: str) -> Iterator[None]:
-    """Inductor's and Triton's caches in a folder, by what a kernel does and not by its number."""
+    """Use Inductor's and Triton's caches in a folder, with kernels named by content and not by
+    number."""
     import torch._inductor.config as inductor_config
     from torch._inductor.utils import clear_caches
 
@@ -117,7 +116,7 @@ def shared_cache(folder: Path, mode: str) -> Iterator[None]:
 
 
 def measured(name: str, mode: str, diode: bool, given: argparse.Namespace) -> list[Row]:
-    """One model, one way, from nothing."""
+    """One model and variant, from empty caches."""
     from torch._inductor.utils import fresh_cache
 
     case = _afresh(name, given)
@@ -129,7 +128,7 @@ def measured(name: str, mode: str, diode: bool, given: argparse.Namespace) -> li
 
 
 def in_turn(name: str, given: argparse.Namespace) -> list[Row]:
-    """One model in every mode that takes turns, plain and with torch-diode."""
+    """One model in every mode that is called in turn, plain and with torch-diode."""
     case = _afresh(name, given)
     rows: list[Row] = []
     calls: list[Callable[[], list[Tensor]]] = []
@@ -149,13 +148,13 @@ def in_turn(name: str, given: argparse.Namespace) -> list[Row]:
 
 
 def _ratio(own: list[float], plain: list[float]) -> list[float]:
-    """Of turn and turn: the median, and half the spread of the middle half."""
+    """Median ratio of paired rounds, and half the interquartile range."""
     low, middle, high = statistics.quantiles([a / b for a, b in zip(own, plain, strict=True)], n=4)
     return [round(middle, 5), round((high - low) / 2, 5)]
 
 
 def _peak(call: Callable[[], Any], dry: bool) -> Row:
-    """What torch holds of the GPU's memory in a call, the pools of its CUDA graphs with it."""
+    """Torch's reserved GPU memory in a call, CUDA graph pools included."""
     if dry:
         return {}
     torch.cuda.synchronize()
@@ -166,7 +165,7 @@ def _peak(call: Callable[[], Any], dry: bool) -> Row:
 
 
 def _afresh(name: str, given: argparse.Namespace) -> Case:
-    """A model of which nothing is compiled yet."""
+    """A model with nothing compiled yet."""
     from torch_diode.integration import registration
 
     torch.compiler.reset()
@@ -182,7 +181,7 @@ def _afresh(name: str, given: argparse.Namespace) -> Case:
 def _first_calls(
     name: str, case: Case, mode: str, diode: bool, dry: bool
 ) -> tuple[Row, Callable[[], list[Tensor]]]:
-    """Compiled, recorded and compared with eager: what is known of it, and the call."""
+    """Compile, record and compare with eager; return the results and the call."""
     from torch_diode.integration import registration
 
     expected = kept(step_of(case)())
@@ -228,7 +227,7 @@ def _compiled(module: torch.nn.Module, mode: str, diode: bool, dry: bool) -> Any
         return torch.compile(module, backend=backend, dynamic=False)
     options = dict(torch._inductor.list_mode_options(mode))
     if diode:
-        # As it is anyway; but options that differ make Dynamo keep both ways of one model.
+        # The default; but different options make Dynamo keep both variants of one model.
         options["debug"] = False
     return torch.compile(module, options=options, dynamic=False)
 
@@ -248,7 +247,7 @@ def _rounds(
 
 
 def _times(rounds: list[float], waited: int) -> Row:
-    """The median, half the spread, and how many rounds are not clean."""
+    """Median, half the spread, and the number of rounds with stalls."""
     return {
         "gpu_ms": round(statistics.median(rounds), 5),
         "spread_ms": round((max(rounds) - min(rounds)) / 2, 5),
@@ -257,7 +256,7 @@ def _times(rounds: list[float], waited: int) -> Row:
 
 
 def _decisions(found: list[Any]) -> list[Row]:
-    """What was chosen, the same ones counted."""
+    """Decisions with their counts."""
     counted = Counter((d.problem.key, str(d.winner.candidate), d.kept, d.epilogue) for d in found)
     return [
         {"problem": problem, "chosen": chosen, "kept": kept, "then": then, "count": count}
@@ -269,14 +268,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--minutes", type=float, default=8, help="begin nothing after that")
-    parser.add_argument("--models", nargs="*", default=[], help="words their names begin with")
+    parser.add_argument("--minutes", type=float, default=8, help="start no case after that")
+    parser.add_argument("--models", nargs="*", default=[], help="prefixes of their names")
     parser.add_argument("--modes", nargs="*", default=list(MODES), choices=MODES)
-    parser.add_argument("--problems", type=int, default=len(MODELS), help="models at most")
-    parser.add_argument("--seed", type=int, help="of weights; the file's own where there is one")
+    parser.add_argument(
+        "--problems", type=int, default=len(MODELS), help="maximum number of models"
+    )
+    parser.add_argument("--seed", type=int, help="seed of the weights; default: the file's")
     parser.add_argument("--hardware", default="nvidia-h200")
     parser.add_argument("--dry", action="store_true", help="tiny models on the CPU, no Inductor")
-    parser.add_argument("--output", type=Path, help="results/models_live.json, but for --dry")
+    parser.add_argument(
+        "--output", type=Path, help="default: results/models_live.json, except with --dry"
+    )
     given = parser.parse_args()
     given.output = given.output or results_file("models_live", given.dry)
     if not given.dry and not torch.cuda.is_available():
@@ -307,7 +310,7 @@ def main() -> int:
 
 
 def _wanted(name: str, mode: str, diode: bool, rows: list[Row], given: argparse.Namespace) -> bool:
-    """Asked for, and not there yet."""
+    """Whether a case was requested and is not in the file yet."""
     own = [row for row in rows if row["model"] == name]
     if mode == IN_TURN:
         return not {row["mode"] for row in own if IN_TURN in row}.issuperset(given.turns)
@@ -322,7 +325,7 @@ def _expected_s(mode: str, given: argparse.Namespace) -> float:
 
 
 def in_order(names: list[str]) -> Iterator[tuple[str, str, bool]]:
-    """All cases, the most telling first."""
+    """All cases, the most important first."""
     for stage in STAGES:
         for name in names:
             for mode, diode in stage:
@@ -330,7 +333,7 @@ def in_order(names: list[str]) -> Iterator[tuple[str, str, bool]]:
 
 
 def warm_up() -> None:
-    """The first compile of a process pays for imports, the model and helper processes."""
+    """Compile once: a first compile includes imports, the model and starting compile workers."""
     from torch._inductor.utils import fresh_cache
 
     from torch_diode.integration import registration
@@ -347,7 +350,7 @@ def warm_up() -> None:
 
 
 def _guarded(name: str, mode: str, diode: bool, given: argparse.Namespace) -> list[Row]:
-    """One case; what fails is a result, too, and the others go on."""
+    """Run one case; an error is recorded as its result."""
     begun = time.monotonic()
     found, fault = attempted(
         lambda: in_turn(name, given) if mode == IN_TURN else measured(name, mode, diode, given)

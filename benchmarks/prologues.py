@@ -1,13 +1,13 @@
-"""Whether a template should take along what comes before a matmul. Needs a GPU.
+"""Whether a template should fuse the work before a matmul. Needs a GPU.
 
     python benchmarks/prologues.py --minutes 2
     python benchmarks/prologues.py --dry --problems 4      # no GPU: real lowerings, made-up times
 
-Where a lone template runs a matmul, Inductor lets it do the pointwise work on an operand itself, as
-it is loaded: once for each block that loads it, and without asking whether that is faster.
-torch-diode prevents it, and this shows why. The work, a matmul behind it, compiled three ways:
-ATen, and the model's best Triton config with the work in it, as Inductor would, and with the work
-in a kernel of its own. All are replayed as CUDA graphs and timed in turns, cold L2.
+Where a template is the only choice, Inductor fuses the pointwise work on an operand into its loads,
+once per block that loads it, without checking that this is faster. Torch-diode prevents it, and
+this benchmark shows why. A matmul with work before it is compiled three ways: ATen, and the model's
+best Triton config with the work fused, as Inductor would, and in a separate kernel. All are
+replayed as CUDA graphs and timed in turn with a cold L2.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-# torch-diode is on where this says so, and nowhere else.
+# torch-diode is enabled explicitly below.
 os.environ["TORCH_DIODE"] = "0"
 
 import torch
@@ -56,7 +56,7 @@ FULL, HALF = torch.float32, torch.bfloat16
 
 
 def by_heads(x: Tensor) -> Tensor:
-    """Copied from head after head to token after token, as behind an attention."""
+    """Copy from head-major to token-major order, as after an attention."""
     sequences, heads, tokens, width = x.shape
     return x.permute(0, 2, 1, 3).reshape(sequences * tokens, heads * width)
 
@@ -74,20 +74,20 @@ only moves numbers."""
 
 @dataclass(frozen=True)
 class Case:
-    """One matmul and what comes before it."""
+    """One matmul and the work before it."""
 
     size: tuple[int, int, int]
     work: str
 
     @property
     def problem(self) -> MMShape:
-        """The matmul; in full precision by TF32."""
+        """The matmul; float32 uses TF32."""
         dtype = WORK[self.work][0]
         name = str(dtype).removeprefix("torch.")
         return MMShape("mm", *self.size, dtype=name, transpose_b=True, tf32=dtype == FULL)
 
     def shapes(self) -> list[tuple[tuple[int, ...], torch.dtype]]:
-        """Of the inputs: the weight, the operand, and what the work reads besides."""
+        """Shapes of the inputs: the weight, the operand, and the inputs of the work."""
         (m, n, k), dtype = self.size, WORK[self.work][0]
         operand = {"copy": (m // HEADS, k // HEADS, HEADS, HEADS), "gather": (30_000, k)}
         found = [((n, k), dtype), (operand.get(self.work, (m, k)), dtype)]
@@ -101,7 +101,7 @@ def cases(count: int) -> list[Case]:
 
 
 def best_triton(problem: MMShape, hardware: Hardware, heuristic: Heuristic) -> Candidate:
-    """What the model ranks first, of the template a plain compile may use."""
+    """The model's first candidate of the template a plain compile may use."""
     space = candidate_space(problem, hardware)
     space = space.take(space.is_template("triton::mm"))
     ranking = heuristic.rank(problem, space, hardware)
@@ -110,11 +110,11 @@ def best_triton(problem: MMShape, hardware: Hardware, heuristic: Heuristic) -> C
     return space[int(ranking.order[0])]
 
 
-def taking_along() -> contextlib.AbstractContextManager[Any]:
-    """As Inductor does where torch-diode does not prevent it."""
+def prologue_fusion() -> contextlib.AbstractContextManager[Any]:
+    """Let Inductor fuse the prologue, which torch-diode prevents."""
     from torch_diode.integration.hooks import torch_compat
 
-    return mock.patch.object(torch_compat, "leave_operands_alone", return_value=None)
+    return mock.patch.object(torch_compat, "disable_prologue_fusion", return_value=None)
 
 
 class Bench:
@@ -137,7 +137,7 @@ class Bench:
         ]
         fn, best = WORK[case.work][1], best_triton(case.problem, self.hardware, self.heuristic)
         made = {"aten_us": captured_with(fn, inputs, Candidate(ATEN))}
-        with taking_along():
+        with prologue_fusion():
             made["taken_us"] = captured_with(fn, inputs, best)
         made["apart_us"] = captured_with(fn, inputs, best)
         found = self.timer.measure([replay for replay, _ in made.values()], ((float("inf"), 30),))
@@ -148,7 +148,7 @@ class Bench:
 
 
 def dry_row(case: Case, hardware: Hardware, heuristic: Heuristic) -> Row:
-    """What Inductor makes of it, both ways, for the chip; times made up."""
+    """Kernel counts of both lowerings for the chip, with made-up times."""
     from torch_diode.integration import registration
     from torch_diode.integration.capture.fake_gpu import Input, lower
     from workflows.measuring.static_kernels import Exactly
@@ -157,7 +157,7 @@ def dry_row(case: Case, hardware: Hardware, heuristic: Heuristic) -> Row:
     inputs = [Input(shape, dtype) for shape, dtype in case.shapes()]
     kernels = {}
     with registration.using(Exactly([best]), epilogues=False):
-        with taking_along():
+        with prologue_fusion():
             kernels["taken"] = len(lower(WORK[case.work][1], inputs).kernels)
         kernels["apart"] = len(lower(WORK[case.work][1], inputs).kernels)
     times = {"aten_us": 10.0, "taken_us": 9.0, "apart_us": 8.0, "difference": 0.0}
@@ -169,7 +169,7 @@ def head(case: Case, best: Candidate) -> Row:
 
 
 def summary(rows: list[Row]) -> dict[str, Any]:
-    """By kind of work: with the work in the template over without, and both over ATen."""
+    """Per kind of work: fused over separate, and both over ATen."""
     timed = [row for row in rows if "taken_us" in row]
     return {
         work: {
@@ -185,7 +185,7 @@ def summary(rows: list[Row]) -> dict[str, Any]:
 
 
 def show(rows: list[Row]) -> None:
-    """Every case, then the summary."""
+    """Print every case, then the summary."""
     columns = ("aten_us", "taken_us", "apart_us", "triton")
     table = [["problem", "before", *columns]]
     table += [
@@ -200,7 +200,7 @@ def show(rows: list[Row]) -> None:
 
 
 def measure(given: argparse.Namespace, hardware: Hardware) -> Iterator[Row]:
-    """Rows as they come, until the time is up."""
+    """Yield rows until the time is up."""
     from torch_diode.integration.capture.fake_gpu import pretend
 
     deadline = time.monotonic() - seconds_alive() + 60 * given.minutes
@@ -223,11 +223,13 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--problems", type=int, default=len(SIZES) * len(WORK))
-    parser.add_argument("--minutes", type=float, default=2, help="begin nothing after that")
+    parser.add_argument("--minutes", type=float, default=2, help="start no case after that")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hardware", default="nvidia-h200")
     parser.add_argument("--dry", action="store_true", help="without a GPU, with made-up times")
-    parser.add_argument("--output", type=Path, help="results/prologues.json, but for --dry")
+    parser.add_argument(
+        "--output", type=Path, help="default: results/prologues.json, except with --dry"
+    )
     given = parser.parse_args()
     given.output = given.output or results_file("prologues", given.dry)
     if not given.dry and not torch.cuda.is_available():

@@ -1,10 +1,9 @@
-"""How long the steps of a decision take on one CPU core: the candidate space, an order, a table
-hit.
+"""Latency of the steps of a decision on one CPU core: candidate space, ranking, table lookup.
 
     python benchmarks/ranking_latency.py [--hardware nvidia-h200]
 
-Prints and writes microseconds of CPU time, median and best, against the budget of each step. Whole
-decisions, from Inductor's arguments to the chosen object, are in `compile_overhead.py`.
+Prints and writes microseconds of CPU time, median and best, against the budget of each step.
+`compile_overhead.py` measures whole decisions, from Inductor's arguments to the chosen object.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ SPLIT_PROBLEM = MMShape("mm", 16, 16, 65536)
 
 
 def timed_us(call: Callable[[], object], repeats: int = 300) -> dict[str, float]:
-    """The first call, then median, least and 95th percentile of the others: the CPU time of this
-    thread, since on a machine with others on it wall time says little."""
+    """First call, then median, minimum and 95th percentile of the others, in CPU time of this
+    thread, since wall time depends on other load."""
     times = []
     for _ in range(repeats + 1):
         start = time.thread_time()
@@ -52,7 +51,7 @@ def timed_us(call: Callable[[], object], repeats: int = 300) -> dict[str, float]
 
 
 def steps(hardware: Hardware) -> dict[str, tuple[float, Callable[[], object]]]:
-    """Each step's name, its budget in microseconds, and the call."""
+    """Name, budget in microseconds, and call of each step."""
     space = candidate_space(PROBLEM, hardware)
     thousand = space.take(np.linspace(0, len(space) - 1, CANDIDATES).astype(np.int64))
     analytical, table = AnalyticalHeuristic(), lookup_table(hardware)
@@ -94,7 +93,6 @@ def lookup_table(hardware: Hardware) -> LookupTable:
 
 
 def main() -> None:
-    """Measure, print, write."""
     parser = argparse.ArgumentParser(description="Time the steps of a decision.")
     parser.add_argument("--hardware", default="nvidia-h200")
     parser.add_argument("--output", type=Path, default=RESULTS / "ranking_latency.json")

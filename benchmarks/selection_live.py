@@ -3,16 +3,16 @@
     python benchmarks/selection_live.py --minutes 9.5 [--problems 150] [--parts clean,tuned,cold]
     python benchmarks/selection_live.py --dry --problems 4      # no GPU: made-up times
 
-Problems never trained on, half with the log-normal sizes of the validation set, half of real
-models; where the validation set has one, its sweep over the complete space names the best. Three
-parts, each adding to the same file; a file of the same seed, machine and model is gone on with:
+Problems outside the training data, half with the log-normal sizes of the validation set, half of
+real models; for problems of the validation set the sweep over the complete space names the best.
+Three parts, each adding to the same file; a file of the same seed, machine and model is resumed:
 
-clean  Inductor's own fixed-size kernels of what torch-diode chooses in plain mode, of the model's
-       and the sweep's best, and of all configs max-autotune DEFAULT lists, compiled by processes
-       without a GPU and timed together with ATen: GPU time, cold L2, launches left out, results
-       checked. The best known is the fastest of them all.
-tuned  What max-autotune picks by its own benchmark, plain and with torch-diode, in a real
-       `torch.compile` on an otherwise idle machine, its kernels compiled before.
+clean  Inductor's own fixed-size kernels of torch-diode's plain choice, of the model's and the
+       sweep's best, and of all configs in max-autotune's DEFAULT list, compiled by processes
+       without a GPU and timed together with ATen: GPU time, cold L2, no launches, results
+       verified. The best known is the fastest of them all.
+tuned  Max-autotune's picks by its own benchmark, plain and with torch-diode, in a real
+       `torch.compile` on an otherwise idle machine, with kernels compiled before.
 cold   Seconds of real compiles with empty caches, of a few problems, four ways.
 """
 
@@ -27,9 +27,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-# Asked in the usual way whether there is a GPU, torch forbids forked processes to use it.
+# torch's usual check for a GPU would keep forked processes from using it.
 os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-# torch-diode is on where this says so, and nowhere else.
+# torch-diode is enabled explicitly below.
 os.environ["TORCH_DIODE"] = "0"
 
 import torch
@@ -41,7 +41,7 @@ from _selection_dry import dry_bench, dry_compiler
 from _selection_run import Run
 
 from torch_diode.collection.cluster.node import compiling_processes
-from torch_diode.collection.kernels.ptxas import use_inductors_ptxas
+from torch_diode.collection.kernels.compile import use_inductors_ptxas
 from torch_diode.collection.workers.pool import WorkerPool
 from torch_diode.hardware import known
 from torch_diode.types.candidate import ATEN
@@ -52,7 +52,7 @@ from workflows.measuring.private_caches import private_caches
 from workflows.measuring.worker_state import seconds_alive
 
 PARTS = {"clean": 0.48, "tuned": 0.37, "cold": 0.15}
-"""And the share of the time each may take."""
+"""Parts, with their shares of the time."""
 
 
 def measure(
@@ -62,7 +62,7 @@ def measure(
     parts = [name for name in PARTS if name in given.parts.split(",")]
     torch.set_num_threads(1)  # threads would not survive the fork
     use_inductors_ptxas()
-    # First of all: Inductor, once imported, may have asked CUDA something, and what is forked
+    # First of all: once imported, Inductor may initialise CUDA, and processes forked
     # after that cannot use the GPU.
     timing, compiling = (dry_bench, dry_compiler) if given.dry else (bench, compiler)
     with WorkerPool[Any, Any]([lambda mark: timing(hardware, given.seed, mark)]) as benches:
@@ -87,15 +87,19 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--problems", type=int, default=150)
-    parser.add_argument("--minutes", type=float, default=9.5, help="then stop with what there is")
+    parser.add_argument(
+        "--minutes", type=float, default=9.5, help="time limit; results so far are kept"
+    )
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--cold", type=int, default=12, help="problems of the cold part")
     parser.add_argument("--processes", type=int, default=compiling_processes())
-    parser.add_argument("--seed", type=int, help="of the draw; the file's own where there is one")
+    parser.add_argument("--seed", type=int, help="seed of the draw; default: the file's")
     parser.add_argument("--hardware", default="nvidia-h200")
     parser.add_argument("--cache", type=Path, help="folder of compiled kernels to keep and reuse")
     parser.add_argument("--dry", action="store_true", help="without a GPU, with made-up times")
-    parser.add_argument("--output", type=Path, help="results/selection_live.json, but for --dry")
+    parser.add_argument(
+        "--output", type=Path, help="default: results/selection_live.json, except with --dry"
+    )
     given = parser.parse_args()
     given.output = given.output or results_file("selection_live", given.dry)
     if not given.dry and not torch.backends.cuda.is_built():

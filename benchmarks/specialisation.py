@@ -1,11 +1,11 @@
-"""What training the shipped model further on one's own problems gains there, and costs elsewhere.
+"""Gain of fine-tuning the shipped model on one's own problems, and its cost elsewhere.
 
     python benchmarks/specialisation.py [--workloads bmm/tf32 mm/tf32]
 
 A workload is one op in one precision of the validation set, whose complete spaces were timed. Half
-of its problems are one's own: `torch-diode train --init-from shipped` gets their timings and no
-others. Regret is then compared, before and after, on those (they are what one compiles), on the
-unseen other half, and elsewhere, on all other problems. Runs on any machine, a minute a workload.
+of its problems are one's own: `torch-diode train --init-from shipped` gets only their timings.
+Regret is then compared before and after on those, on the unseen other half, and on all other
+problems. Runs on any machine, a minute per workload.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ def divided(dataset: Dataset, workload: str, seed: int) -> dict[str, Dataset]:
 
 
 def torch_diode(*arguments: object) -> str:
-    """The command, which has to end well; what it printed."""
+    """Run a command that must succeed; return its output."""
     command = [sys.executable, "-m", "torch_diode", *map(str, arguments)]
     return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
 
 
 def regrets(model: Path, data: Path) -> dict[str, float]:
-    """At 1, 3 and 5."""
-    asked = ("--model", model, "--dataset", data, "--score", "all", "--json")
-    told = torch_diode("validate-model", *asked)
-    scores = json.loads(told)["scores"]["model"]["all"]
+    """Regret at 1, 3 and 5."""
+    options = ("--model", model, "--dataset", data, "--score", "all", "--json")
+    output = torch_diode("validate-model", *options)
+    scores = json.loads(output)["scores"]["model"]["all"]
     return {f"@{score['k']}": score["geomean"] for score in scores[:3]}
 
 
@@ -92,7 +92,7 @@ def measured(workload: str, dataset: Dataset, shipped: Path, seed: int) -> dict[
 
 
 def pooled(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """All workloads together, every problem counted alike."""
+    """All workloads together, every problem with the same weight."""
     found: dict[str, Any] = {"workload": "all", "seconds": sum(row["seconds"] for row in rows)}
     for part in PARTS:
         counts = [row[part]["problems"] for row in rows]
@@ -115,11 +115,12 @@ def show(row: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workloads", nargs="+", help="such as mm/tf32; all by default")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, help="results/specialisation.json, if it is all")
+    parser.add_argument(
+        "--output", type=Path, help="default: results/specialisation.json for a complete run"
+    )
     options = parser.parse_args()
     shipped = shipped_model(known(CHIP))
     if shipped is None:

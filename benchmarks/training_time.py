@@ -1,10 +1,10 @@
-"""How long training takes, and how much memory.
+"""Time and memory of training.
 
     python benchmarks/training_time.py [--dataset FILE] [--device cuda] [--options --batch-size 64]
 
-Runs `torch-diode train` on a part of the shipped training data, in processes of their own, for a
-few epochs and for three times as many: the difference is what an epoch of one network takes, the
-rest is reading the data, computing its features and scoring. ATen's head is trained beside the
+Runs `torch-diode train` on a part of the shipped training data in separate processes, for a few
+epochs and for three times as many: the difference gives the time of an epoch of one network, the
+rest is reading the data, computing its features and scoring. ATen's head is trained during the
 first epochs, so there must be enough of them. `--options` go to both runs.
 """
 
@@ -28,7 +28,7 @@ DATA = ROOT / "diode_datasets/matmul" / CHIP / "train/sweep-1.parquet"
 
 
 def trained(given: argparse.Namespace, epochs: int) -> float:
-    """Seconds of one training."""
+    """Seconds of one training run."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "torch_diode", "--seed", str(given.seed)]
         command += ["--device", given.device] if given.device else []
@@ -40,7 +40,6 @@ def trained(given: argparse.Namespace, epochs: int) -> float:
 
 
 def main() -> None:
-    """Measure, print, write."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -65,7 +64,7 @@ def main() -> None:
         "peak_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024),
     }
     print(f"{found['timings']:,} timings of {found['problems']:,} problems")
-    print(f"{epoch:.1f} s an epoch, {found['seconds besides']} s besides, {found['peak_mb']} MB")
+    print(f"{epoch:.1f} s per epoch, {found['seconds besides']} s otherwise, {found['peak_mb']} MB")
     save(given.output, {**made_with(CHIP, given.seed), **found})
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ten lines of your own logic, asked before the trained model, and checked."""
+"""Ten lines of your own logic, used before the trained model, and checked."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from torch_diode.heuristics.testing.conformance import check_heuristic
 
 @td.heuristic("matmul")
 def few_rows(problem, candidates):
-    """Up to 16 rows a product reads its weights and does little else: the lowest tiles, the
-    deepest steps along K, and enough stages to keep the memory busy."""
+    """Prefer the smallest tiles, the largest steps along K and many stages for up to 16 rows, where
+    a product is bound by reading its weights."""
     if problem.M > 16:
-        return None  # abstain: whoever comes next is asked
+        return None  # abstain: the next heuristic decides
     low = [c for c in candidates if c.config and c.config.block_m == 16]
     return sorted(low, key=lambda c: (-c.config.block_k, -c.config.num_stages, str(c)))
 
 
 model = td.ModelHeuristic(td.load_model("matmul", hardware="nvidia-h200"), "model")
 both = td.Chain(few_rows, model)
-td.enable(both)  # from here on torch.compile asks them
+td.enable(both)  # torch.compile uses both from here on
 
 print(check_heuristic(few_rows).raise_if_failed())
 for rows in (8, 512):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A lookup table made of measurements, edited by hand, and asked. Run it from the checkout, or set
+# Build a lookup table from timings, edit it by hand, and use it. Run it from the checkout, or set
 # DATASET to timings of your own.
 set -euo pipefail
 

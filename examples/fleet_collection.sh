@@ -4,7 +4,7 @@
 #     pip install '.[cluster]'                     on every machine, in a checkout
 #     fleet_collection.sh head                     on one of them
 #     fleet_collection.sh node HEAD_HOST           on each of the others
-#     fleet_collection.sh collect HEAD_HOST:6379   anywhere; run it again to go on after a kill
+#     fleet_collection.sh collect HEAD_HOST:6379   anywhere; run it again to resume after a kill
 set -euo pipefail
 
 OUTPUT=${OUTPUT:-timings.parquet}
@@ -12,7 +12,7 @@ NUM_SHAPES=${NUM_SHAPES:-10000}
 OPERATIONS=${OPERATIONS:-mm addmm bmm}
 DTYPES=${DTYPES:-bfloat16}
 SEED=${SEED:-42}
-DEVICE=${DEVICE:-}       # cpu times ATen only: good for a rehearsal
+DEVICE=${DEVICE:-}       # cpu times ATen only: good for a dry run
 EXTRA=${EXTRA:-}         # further options of collect, such as --max-size 4096
 
 usage() { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }

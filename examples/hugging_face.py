@@ -29,7 +29,6 @@ WARM_UP, AT_ONCE = (50, 20) if ON_GPU else (1, 1)
 
 
 def main() -> None:
-    """Compile and run, without torch-diode and with it."""
     torch.manual_seed(0)
     # On a GPU, four layers with the dimensions of Llama-3.2-1B.
     sizes = dict(zip(NAMES, SIZES, strict=True))
@@ -40,19 +39,19 @@ def main() -> None:
     tokens = torch.randint(config.vocab_size, (1, 512 if ON_GPU else 16), device=model.device)
     torch.compile(lambda x: x + 1)(tokens)
     if ON_GPU:
-        torch.compiler.config.force_disable_caches = True  # both are to do all their work
+        torch.compiler.config.force_disable_caches = True  # both compile from scratch
         torch_diode.disable()
         measure("without torch-diode", model, tokens)
         torch_diode.enable()
     measure("with torch-diode", model, tokens)
     print(torch_diode.explain())
     if not torch_diode.explain():
-        print("torch-diode has no model for what this ran on, so torch decided as always.")
+        print("torch-diode has no model for this hardware, so torch decided.")
 
 
 @torch.no_grad()
 def measure(label: str, model: LlamaForCausalLM, tokens: torch.Tensor) -> None:
-    """The time of the first call, and the median of later ones."""
+    """Print the time of the first call, and the median of later ones."""
     torch.compiler.reset()
     compiled = torch.compile(model, mode="reduce-overhead" if ON_GPU else None)
     first = seconds(compiled, tokens)
@@ -62,7 +61,7 @@ def measure(label: str, model: LlamaForCausalLM, tokens: torch.Tensor) -> None:
 
 
 def seconds(compiled: LlamaForCausalLM, tokens: torch.Tensor, runs: int = 1) -> float:
-    """The time of a run: of several after one another, so that the GPU does not wait for Python."""
+    """Mean time of several consecutive runs, so that the GPU does not wait for Python."""
     start = time.perf_counter()
     for _ in range(runs):
         logits = compiled(input_ids=tokens, use_cache=False).logits

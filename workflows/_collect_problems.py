@@ -1,4 +1,4 @@
-"""Which problems the shipped data sets are of; training and validation share no sizes."""
+"""Problems of the shipped data sets; training and validation share no sizes."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from torch_diode.collection.shape_sampling import LogNormal, LogUniform, Sizes, 
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types.problem import BATCHED, MMShape
 from workflows.measuring.problem_class import MOST_BYTES, MOST_FLOPS, ProblemClass
-from workflows.measuring.problem_classes import validation_strata
+from workflows.measuring.problem_classes import validation_classes
 
 REAL = Path(__file__).parents[1] / "diode_datasets/shapes/real_models.json"
 REAL_SHARE = 0.5
 VALIDATION_SEED = 20_000
 VALIDATION_ROUNDS = 2
-"""So many draws of validation problems are kept out of training."""
+"""Draws of validation problems that are excluded from training."""
 
 
 def validation_problems(number: int) -> list[tuple[ProblemClass, list[MMShape]]]:
-    """Each stratum's problems: up to half from real models, the rest by the log-normal law."""
+    """Problems of each validation class: up to half from real models, the rest log-normal."""
     seed = VALIDATION_SEED + number
     real = read_shapes(REAL).problems
     chosen = []
-    for stratum, count in validation_strata():
-        own = sorted(p for p in real if stratum.has(p))
-        picked = random.Random(f"{stratum.name} {seed}").sample(
+    for problem_class, count in validation_classes():
+        own = sorted(p for p in real if problem_class.has(p))
+        picked = random.Random(f"{problem_class.name} {seed}").sample(
             own, min(len(own), round(REAL_SHARE * count))
         )
         taken = {sizes_of(p) for p in picked}
-        drawn = stratum.problems(count - len(picked), seed, taken, log_normal=1.0)
-        chosen.append((stratum, [*picked, *drawn]))
+        drawn = problem_class.problems(count - len(picked), seed, taken, log_normal=1.0)
+        chosen.append((problem_class, [*picked, *drawn]))
     return chosen
 
 
 def never_trained_on() -> frozenset[Sizes]:
-    """Op and sizes of all problems that are for validation."""
+    """Op and sizes of all validation problems."""
     held = {sizes_of(p) for p in read_shapes(REAL).problems}
     for number in range(VALIDATION_ROUNDS):
         held |= {sizes_of(p) for _, drawn in validation_problems(number) for p in drawn}
@@ -46,7 +46,7 @@ def never_trained_on() -> frozenset[Sizes]:
 
 
 def vendor_problems(count: int, seed: int) -> list[MMShape]:
-    """Problems for the vendor's kernel alone: every kind, sizes by several laws."""
+    """Problems for the vendor's kernel alone: every kind, sizes from several distributions."""
     source = random.Random(seed)
     never = never_trained_on()
     found: dict[MMShape, None] = {}
@@ -67,8 +67,8 @@ def _vendor_problem(source: random.Random) -> MMShape:
         (6, 4, 2, 1) if words else (3, 2, 12, 1),  # most of what is hardest to predict
     )[0]
     layout = source.choices(("nt", "nn", "tn", "tt"), (8, 8, 3, 1))[0]
-    law = LogNormal() if source.random() < 0.5 else LogUniform(16, 8192)
-    m, n, k = (min(max(size, 1), 32768) for size in law.sizes(source))
+    distribution = LogNormal() if source.random() < 0.5 else LogUniform(16, 8192)
+    m, n, k = (min(max(size, 1), 32768) for size in distribution.sizes(source))
     if source.random() < 0.2:
         m = source.randint(1, 64)
     if source.random() < 0.15:  # long and thin, where the library splits K
@@ -76,7 +76,7 @@ def _vendor_problem(source: random.Random) -> MMShape:
         k = round(2 ** source.uniform(11, 15))
     if words:
         m, n = round(2 ** source.uniform(0, 9)), round(2 ** source.uniform(15, 18))
-    # Real sizes are rarely arbitrary: multiples of 64 and 128, powers of two, now and then odd.
+    # Real sizes are mostly multiples of 64 and 128 or powers of two, sometimes odd.
     step, other = source.choices((1, 8, 16, 32, 64, 128, 256), (2, 3, 3, 3, 6, 4, 3), k=2)
     if source.random() < 0.7:
         other = step

@@ -1,4 +1,4 @@
-"""Which candidates of a problem are timed: for training, for validation, and once more."""
+"""Candidates to time per problem: for training, for validation, and again."""
 
 from __future__ import annotations
 
@@ -23,23 +23,22 @@ from torch_diode.types.problem import MMShape
 from workflows.measuring.problem_class import ProblemClass
 
 FAR = 6.0
-"""Candidates the analytical heuristic thinks this many times slower than the best are timed on a
-tenth of the training problems only: most of the GPU's time would go into the hopeless ones."""
+"""Candidates that the analytical heuristic predicts this many times slower than the best are timed
+on a tenth of the training problems only, since they would take most of the GPU's time."""
 RECHECKED = 1.12
 RANKED = 24
-"""Of each problem so many of the model's first choices count for what is timed of its kind."""
+"""Number of the model's first choices per problem that vote for the configs of its kind."""
 NEAR, POSSIBLE = 1.35, 1.6
-"""What the model predicts within the one of the best is timed; what is within the other may be
-drawn by chance."""
+"""Candidates predicted within the first are timed; those within the second are sampled."""
 CHANCE = 0.25
 
 
 def candidate_configs(
     problems: list[MMShape], hardware: Hardware, per_template: int, seed: int
 ) -> set[Candidate]:
-    """A stratum's configs: half by chance, half those the analytical heuristic ranks high."""
+    """Configs of a problem class: half at random, half ranked high by the analytical heuristic."""
     everything = {c for p in problems[:40] for c in candidate_space(p, hardware) if c.config}
-    praised: Counter[Candidate] = Counter()
+    votes: Counter[Candidate] = Counter()
     heuristic = AnalyticalHeuristic()
     for problem in problems[:60]:
         space = candidate_space(problem, hardware)
@@ -47,12 +46,12 @@ def candidate_configs(
         for template in space.templates:
             rows = np.flatnonzero(space.is_template(template))
             for row in rows[np.argsort(times[rows])][:30]:
-                praised[space[int(row)]] += 1
+                votes[space[int(row)]] += 1
     chosen: set[Candidate] = set()
     source = random.Random(seed)
     for template in sorted({c.template for c in everything}):
         own = sorted((c for c in everything if c.template == template), key=str)
-        best = [c for c, _ in praised.most_common() if c.template == template]
+        best = [c for c, _ in votes.most_common() if c.template == template]
         best = best[: per_template // 2]
         rest = [c for c in own if c not in set(best)]
         chosen |= {*best, *source.sample(rest, min(len(rest), per_template - len(best)))}
@@ -60,15 +59,15 @@ def candidate_configs(
 
 
 def training_group(
-    stratum: ProblemClass,
+    problem_class: ProblemClass,
     hardware: Hardware,
     problems: int,
     per_template: int,
     seed: int,
     never: frozenset[Sizes],
 ) -> Group:
-    """The stratum's problems, each with those of the stratum's configs that can run it."""
-    shapes = stratum.problems(problems, seed, never)
+    """Problems of a class, each with those of the class's configs that can run it."""
+    shapes = problem_class.problems(problems, seed, never)
     configs = candidate_configs(shapes, hardware, per_template, seed)
     tasks: list[Task] = []
     for shape in shapes:
@@ -81,27 +80,27 @@ def training_group(
             if c.config is None or (c in configs and expected <= far)
         ]
         tasks.append((shape, Candidates.of(keep)))
-    return Group.of(stratum.name, tasks, KernelLibrary(template_source, hardware.units))
+    return Group.of(problem_class.name, tasks, KernelLibrary(template_source, hardware.units))
 
 
 def ranked_group(
-    strata: list[ProblemClass],
+    classes: list[ProblemClass],
     hardware: Hardware,
     problems: int,
     configs: int,
     seed: int,
     never: frozenset[Sizes],
 ) -> Group:
-    """Problems of strata of one kind, each with what the shipped model takes for the fastest.
+    """Problems of classes of one kind, each with the candidates that the shipped model ranks first.
 
-    A model errs most where it matters, with what it ranks first: of a thousand candidates that is
-    often the one whose time it underrates most. Three quarters of the configs are those it ranks
-    first most often, the others are drawn from all it thinks possible.
+    A model's errors matter most in what it ranks first: of a thousand candidates that is often the
+    one whose time it underestimates most. Three quarters of the configs are those it ranks first
+    most often, the others are sampled from all it considers possible.
     """
     model = load_registered("matmul", hardware)
     asked: list[tuple[MMShape, dict[Candidate, float]]] = []
-    praised: Counter[Candidate] = Counter()
-    drawn = {shape: None for s in strata for shape in s.problems(problems, seed, never)}
+    votes: Counter[Candidate] = Counter()
+    drawn = {shape: None for s in classes for shape in s.problems(problems, seed, never)}
     for shape in random.Random(seed).sample(list(drawn), len(drawn)):
         space = candidate_space(shape, hardware)
         times, _ = model.predict_us(shape, space, hardware)
@@ -110,9 +109,9 @@ def ranked_group(
         times = times / times[order[0]]
         found = {space[int(row)]: float(times[row]) for row in order}
         for rank, candidate in enumerate(list(found)[:RANKED]):
-            praised[candidate] += 1 / (1 + rank)
+            votes[candidate] += 1 / (1 + rank)
         asked.append((shape, found))
-    chosen = {c for c, _ in praised.most_common(round((1 - CHANCE) * configs))}
+    chosen = {c for c, _ in votes.most_common(round((1 - CHANCE) * configs))}
     others = sorted({c for _, found in asked for c in found} - chosen, key=str)
     source = random.Random(seed)
     chosen |= set(source.sample(others, min(len(others), configs - len(chosen))))
@@ -125,14 +124,14 @@ def ranked_group(
 
 
 def validation_group(name: str, problems: list[MMShape], hardware: Hardware) -> Group:
-    """The problems with their whole space."""
+    """Problems with their complete space."""
     tasks: list[Task] = [(p, candidate_space(p, hardware)) for p in problems]
     return Group.of(name, tasks, KernelLibrary(template_source, hardware.units))
 
 
 def contenders(dataset: Dataset, hardware: Hardware) -> list[Task]:
-    """Each problem with those of its timed candidates that may be the fastest: measured near the
-    best, or predicted near it; and ATen."""
+    """Each problem with those of its timed candidates that may be the fastest, measured or
+    predicted near the best, and ATen."""
     model = load_registered("matmul", hardware)
     codes, names = dataset.codes("template")
     times, ids = dataset.values("time_us"), dataset.problems.ids
@@ -150,7 +149,7 @@ def contenders(dataset: Dataset, hardware: Hardware) -> list[Task]:
 
 
 def missing(dataset: Dataset, hardware: Hardware) -> list[Task]:
-    """Each problem with those of its candidates that the data set has no timing of; and ATen."""
+    """Each problem with those of its candidates that have no timing in the data set, and ATen."""
     have: dict[MMShape, set[Candidate]] = {}
     for timing in dataset:
         have.setdefault(timing.problem, set()).add(timing.candidate)

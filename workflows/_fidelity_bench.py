@@ -1,4 +1,5 @@
-"""The fidelity workflow's process with the GPU: times both sorts of kernels in turn, or the one."""
+"""GPU process of the fidelity workflow: times both kinds of kernels in turn, or the fixed-size
+ones."""
 
 from __future__ import annotations
 
@@ -24,12 +25,12 @@ from workflows.measuring.verify_kernels import verify_kernels
 
 STATIC, SWEEP = "inductor-static", "sweep"
 ROUNDS = ((float("inf"), 6), (1.3, 8))
-"""All are timed often enough to be ordered, not the fastest only."""
+"""Enough samples to request all candidates, not only the fastest."""
 
 
 @dataclass(frozen=True)
 class Time:
-    """A problem with its kernels compiled."""
+    """Request to time a problem with its compiled kernels."""
 
     plan: Plan
     kernels: tuple[Any, ...]
@@ -37,7 +38,7 @@ class Time:
 
 
 def bench(hardware: Hardware, seed: int, _: ProgressMarker) -> Callable[[Time], Any]:
-    """Answers problems with timings of both methods."""
+    """Worker that answers problems with timings of both methods."""
     device = torch.device("cuda", torch.cuda.current_device())
     timer = CudaTimer(device, hardware.l2_bytes, seed)
 
@@ -48,21 +49,21 @@ def bench(hardware: Hardware, seed: int, _: ProgressMarker) -> Callable[[Time], 
     generator = torch.Generator(device).manual_seed(seed)
     made_with = versions()
 
-    def answer(order: Time) -> list[Timing]:
-        with tf32_precision(order.plan.problem.tf32):
-            return timed(order)
+    def answer(request: Time) -> list[Timing]:
+        with tf32_precision(request.plan.problem.tf32):
+            return timed(request)
 
-    def timed(order: Time) -> list[Timing]:
-        problem = order.plan.problem
+    def timed(request: Time) -> list[Timing]:
+        problem = request.plan.problem
         tensors = operands(problem, device, generator)
         wanted: list[tuple[str, Candidate, Callable[[], Launch]]] = []
-        for kernel in order.kernels:
+        for kernel in request.kernels:
             make = lambda kernel=kernel: bind_static(kernel, tensors)  # noqa: E731
             wanted.append((STATIC, kernel.candidate, make))
-        for candidate, spec in order.specs:
+        for candidate, spec in request.specs:
             make = lambda spec=spec: launcher.bind(spec, tensors)  # noqa: E731
             wanted.append((SWEEP, candidate, make))
-        methods = (STATIC, SWEEP) if order.specs else (STATIC,)
+        methods = (STATIC, SWEEP) if request.specs else (STATIC,)
         wanted += [(method, Candidate(ATEN), tensors.aten) for method in methods]
         outcomes = verify_kernels(tensors, [make for _, _, make in wanted])
         launches = {i: one.launch for i, one in enumerate(outcomes) if one.launch is not None}
@@ -87,7 +88,7 @@ def timing_of(
     measured: Measurement | None,
     made_with: dict[str, str],
 ) -> Timing:
-    """What a kernel took; without a time where it has none."""
+    """Timing of a kernel; without a time if it failed."""
     common: dict[str, Any] = {"status": status, "method": method, **made_with}
     if measured is None:
         return Timing(hardware, problem, candidate, None, repeats=0, **common)

@@ -1,5 +1,4 @@
-"""The fidelity workflow's processes that lower problems and compile both sorts of kernels; no GPU
-there."""
+"""GPU-less processes of the fidelity workflow: lower problems and compile both kinds of kernels."""
 
 from __future__ import annotations
 
@@ -18,38 +17,38 @@ from workflows.measuring.jobs import catch_job_errors, enter_for_process_lifetim
 
 @dataclass(frozen=True)
 class Lower:
-    """Have Inductor render a problem's candidates."""
+    """Request to render a problem's candidates with Inductor."""
 
     plan: Plan
 
 
 @dataclass(frozen=True)
 class CompileStatic:
-    """Compile one of them."""
+    """Request to compile one of Inductor's kernels."""
 
     kernel: Any
 
 
 @dataclass(frozen=True)
 class CompileSweep:
-    """Compile a kernel of the sweep's."""
+    """Request to compile one of the sweep's kernels."""
 
     job: Job
 
 
 def compiler(hardware: Hardware, _: ProgressMarker) -> Callable[[Any], Any]:
-    """Answers the three, pretending to have the chip."""
+    """Worker that answers the three requests on a fake GPU."""
     from torch_diode.integration.capture.fake_gpu import pretend
     from workflows.measuring.static_kernels import compile_static, static_kernels
 
     enter_for_process_lifetime(pretend(hardware))
     arch = arch_number(hardware.arch)
 
-    def answer(order: Any) -> Any:
-        if isinstance(order, Lower):
-            return static_kernels(order.plan.problem, order.plan.candidates)
-        if isinstance(order, CompileStatic):
-            return compile_static(order.kernel)
-        return precompile(*order.job, arch)
+    def answer(request: Any) -> Any:
+        if isinstance(request, Lower):
+            return static_kernels(request.plan.problem, request.plan.candidates)
+        if isinstance(request, CompileStatic):
+            return compile_static(request.kernel)
+        return precompile(*request.job, arch)
 
     return catch_job_errors(answer)

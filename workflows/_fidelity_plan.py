@@ -1,4 +1,4 @@
-"""What the fidelity workflow times: which problems, and which candidates of each."""
+"""Problems of the fidelity workflow and their candidates."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MOST_ROOFLINE_US = 250.0
 
 
 def drawn_problems(count: int, seed: int, hardware: Hardware) -> list[MMShape]:
-    """As many of every kind and size class as of every other; any first part is balanced too."""
+    """Problems balanced over kinds and size classes in any prefix."""
     found: dict[MMShape, None] = {}
     for turn in itertools.count():
         for number, kind in enumerate(KINDS):
@@ -94,8 +94,8 @@ class Plan:
 def make_plans(
     problems: Sequence[MMShape], hardware: Hardware, heuristic: Heuristic, count: int, seed: int
 ) -> list[Plan]:
-    """Candidates of each problem. Problems of one kind share what they can, since a sweep's
-    kernel is compiled once for all of them."""
+    """Candidates of each problem; problems of one kind share candidates where possible, since a
+    sweep's kernel is compiled once for all of them."""
     ranked = {problem: _ranked(problem, hardware, heuristic) for problem in problems}
     kinds: dict[tuple[Any, ...], list[MMShape]] = {}
     for problem in problems:
@@ -103,10 +103,10 @@ def make_plans(
         kinds.setdefault(key, []).append(problem)
     chosen: dict[MMShape, Plan] = {}
     for key, members in kinds.items():
-        praised: Counter[Candidate] = Counter()
+        votes: Counter[Candidate] = Counter()
         for problem in members:
-            praised.update(ranked[problem][: 2 * count])
-        good = {c for c, _ in praised.most_common(count)}
+            votes.update(ranked[problem][: 2 * count])
+        good = {c for c, _ in votes.most_common(count)}
         source = random.Random(f"{seed} {key}")
         quick = {c for p in members for c in ranked[p] if _volume(c) <= BIGGEST_TILE[_name(p)][1]}
         spread = set(source.sample(sorted(quick, key=str), min(len(quick), 3 * count // 2)))
@@ -117,8 +117,8 @@ def make_plans(
 
 
 def swept_plans(sweep: Dataset, problems: int, count: int, seed: int) -> list[Plan]:
-    """So many of a sweep's problems, by chance, with the fastest configs it has of each: what a
-    plain compile chooses from, so none with TMA."""
+    """A random part of a sweep's problems, each with its fastest configs without TMA, as in a plain
+    compile."""
     times = np.array(sweep.values("time_us"), np.float64)
     codes, names = sweep.codes("template")
     left_out = {ATEN, DECOMPOSE_K, *TMA_TEMPLATES}
@@ -153,15 +153,15 @@ def _ranked(problem: MMShape, hardware: Hardware, heuristic: Heuristic) -> list[
 def _pick(
     ranked: Sequence[Candidate], good: set[Candidate], spread: set[Candidate], count: int
 ) -> list[Candidate]:
-    """A sixth the very first, a third the best of those good for the kind, the rest evenly from
-    the best to the worst of the spread ones."""
+    """A sixth the first candidates, a third the best of those shared by the kind, the rest spread
+    evenly from best to worst."""
     picked = dict.fromkeys(ranked[: count // 6])
     for candidate in ranked:
         if len(picked) >= count // 2:
             break
         if candidate in good:
             picked[candidate] = None
-    # Few of the shared ones may be able to run a small problem: then any will do.
+    # A small problem may be able to run few of the shared ones.
     for allowed in (spread, set(ranked)):
         others = [c for c in ranked if c in allowed and c not in picked]
         wanted = min(count - len(picked), len(others))

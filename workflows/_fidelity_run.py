@@ -1,4 +1,4 @@
-"""The fidelity workflow's run: what is handed to its processes, and what is kept of it."""
+"""Run of the fidelity workflow: requests to its processes and their results."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ ENOUGH = 2 / 3
 
 @dataclass
 class Run:
-    """Problems lowered, compiled in both ways and timed until done, or until the deadline
-    (`assembly.Recipe`)."""
+    """Lowers, compiles both ways and times problems until done or until the deadline
+    (`pipeline.PipelineSpec`)."""
 
     plans: Sequence[Plan]
     hardware: Hardware
@@ -54,7 +54,7 @@ class Run:
         return {spec for specs in self._specs for spec in specs.values()}
 
     def go(self, benches: WorkerPool[Any, Any]) -> None:
-        """Until done or out of time."""
+        """Run until done or out of time."""
 
         def work(mark: ProgressMarker) -> Callable[[Any], Any]:
             return compiler(self.hardware, mark)
@@ -64,43 +64,43 @@ class Run:
             Pipeline(self, numbers, self.faults).run(compilers, benches, self.deadline)
 
     def prepare(self, number: int) -> Lower:
-        """Have Inductor render it."""
+        """Request to render with Inductor."""
         return Lower(self.plans[number])
 
     def kernels(self, number: int, answer: Sequence[Any]) -> dict[Hashable, Any]:
-        """Its own, and the sweep's that run it."""
+        """Inductor's kernels of the problem and the sweep's."""
         self._rendered[number] = answer
-        orders: dict[Hashable, Any] = {
+        requests: dict[Hashable, Any] = {
             (number, kernel.candidate): CompileStatic(kernel) for kernel in answer
         }
         specs = list(dict.fromkeys(self._specs[number].values()))
         for spec, job in zip(specs, self.library.jobs(specs), strict=True):
-            orders[spec] = CompileSweep(job)
-        return orders
+            requests[spec] = CompileSweep(job)
+        return requests
 
     def compiled(self, key: Hashable, answer: Any) -> str:
-        """What the compiler said."""
+        """Error of the compiler, or empty."""
         swept = isinstance(key, KernelSpec)
         self.compiled_kernels[SWEEP if swept else STATIC] += 1
         return answer.error if swept else answer
 
     def is_enough(self, number: int, keys: Sequence[Hashable]) -> bool:
-        """Whether most candidates have their kernels, both if there are to be two."""
-        order = self.time(number, keys)
-        there = len(order.kernels)
+        """Whether most candidates have their kernels, of both kinds if both are timed."""
+        request = self.time(number, keys)
+        there = len(request.kernels)
         if not self.swept:
-            there = min(there, len(order.specs))
-        return there >= ENOUGH * (len(order.plan.candidates) - 1)
+            there = min(there, len(request.specs))
+        return there >= ENOUGH * (len(request.plan.candidates) - 1)
 
     def time(self, number: int, keys: Sequence[Hashable]) -> Time:
-        """With what was compiled."""
+        """Request to time the compiled kernels."""
         there = set(keys)
         kernels = [k for k in self._rendered[number] if (number, k.candidate) in there]
         specs = [(c, spec) for c, spec in self._specs[number].items() if spec in there]
         return Time(self.plans[number], tuple(kernels), tuple(specs))
 
     def timed(self, _: int, answer: Sequence[Timing]) -> None:
-        """Kept, and now and then told of."""
+        """Store the timings, and print progress now and then."""
         self.timings += answer
         self.faults.update(f"{t.method} {t.status}" for t in answer if t.status != "ok")
         self._done += 1
@@ -114,7 +114,7 @@ class Run:
             )
 
     def save(self) -> None:
-        """All timings there are."""
+        """Save all timings."""
         self.keep(self.timings)
 
 

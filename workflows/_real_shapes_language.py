@@ -12,7 +12,7 @@ from torch_diode.types.shapes import CountedShape
 
 
 class Decoder(NamedTuple):
-    """A decoder-only language model with dense MLPs, and the settings to look at it in."""
+    """A decoder-only language model with dense MLPs, and the settings to derive problems for."""
 
     name: str
     hidden: int
@@ -64,7 +64,7 @@ def _named(model: Decoder) -> str:
 
 
 def llm_decode() -> Iterator[CountedShape]:
-    """One token a sequence, logits for each."""
+    """One token per sequence, with logits."""
     for model in read_table("decoders", Decoder):
         head = Linear("lm_head", model.vocab // model.shards, model.hidden)
         layers = (*decoder_block(model), head)
@@ -74,7 +74,7 @@ def llm_decode() -> Iterator[CountedShape]:
 
 
 def llm_prefill() -> Iterator[CountedShape]:
-    """Whole prompts; logits are only wanted of the last token, which is decoding's problem."""
+    """Whole prompts; only the last token needs logits, which is a decoding problem."""
     for model in read_table("decoders", Decoder):
         for tokens in model.prefill:
             layers = decoder_block(model)
@@ -97,7 +97,7 @@ class Mixture(NamedTuple):
 
 
 class GptOss(NamedTuple):
-    """GPT-OSS: experts kept as (experts, in, out) with a bias, all of them multiplied at once."""
+    """GPT-OSS: experts stored as (experts, in, out) with a bias, multiplied in one batch."""
 
     name: str
     hidden: int
@@ -114,7 +114,7 @@ class GptOss(NamedTuple):
 
 
 class LatentAttention(NamedTuple):
-    """DeepSeek's multi-head latent attention: keys and values through one small latent vector."""
+    """DeepSeek's multi-head latent attention."""
 
     name: str
     hidden: int
@@ -128,7 +128,7 @@ class LatentAttention(NamedTuple):
 
 
 def mixtures() -> Iterator[CountedShape]:
-    """Routers and experts, one by one and all in one batch; then latent attention."""
+    """Routers and experts, one by one and batched; then latent attention."""
     for model in read_table("mixtures", Mixture):
         for tokens in model.tokens:
             yield from _mixture(model, tokens)
@@ -212,7 +212,7 @@ def latent_attention() -> Iterator[CountedShape]:
 
 
 class Encoder(NamedTuple):
-    """A text encoder, or an encoder-decoder's stack, and the (batch, sequence) pairs it is fed."""
+    """A text encoder, or an encoder-decoder's stack, and its (batch, sequence) pairs."""
 
     name: str
     hidden: int
@@ -246,7 +246,7 @@ def encoder_block(m: Encoder) -> tuple[Linear, ...]:
 
 
 def encoders() -> Iterator[CountedShape]:
-    """BERT and its kin, T5."""
+    """BERT-like models and T5."""
     for m in read_table("encoders", Encoder):
         layers = encoder_block(m)
         for batch, length in m.inputs:
@@ -259,7 +259,7 @@ def encoders() -> Iterator[CountedShape]:
 
 
 class Small(NamedTuple):
-    """A small language model; `conv1d`: weights kept as (in, out), as GPT-2 publishes them."""
+    """A small language model; `conv1d`: weights stored as (in, out), as GPT-2 publishes them."""
 
     name: str
     hidden: int

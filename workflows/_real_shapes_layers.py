@@ -1,4 +1,4 @@
-"""Linear layers and the matmul problems they pose, whatever model they are in."""
+"""Linear layers of any model and their matmul problems."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_INPUT_GRADIENT = ("bottom.0",)  # its input is data
 
 
 class Linear(NamedTuple):
-    """A linear layer: its name, outputs, inputs, whether it adds a bias."""
+    """A linear layer: name, outputs, inputs, bias."""
 
     name: str
     outputs: int
@@ -34,7 +34,7 @@ def one_shape(
     B: int = 1,
     bias: str = "",
 ) -> CountedShape:
-    """One problem. A vector lies both ways in memory, and counts as row-major."""
+    """One problem; a vector counts as row-major."""
     problem = MMShape(
         op,
         M=M,
@@ -74,7 +74,7 @@ def backward(
     precision: Precision = BF16,
     conv1d: bool = False,
 ) -> Iterator[CountedShape]:
-    """The gradients of the layers: to what went in, and to the weights."""
+    """Gradients of the layers with respect to inputs and weights."""
     for layer in layers:
         out, into = layer.outputs, layer.inputs
         origin = f"{model}, {layer.name}, {setting}"
@@ -86,7 +86,7 @@ def backward(
 
 
 def stack(name: str, widths: tuple[int, ...]) -> tuple[Linear, ...]:
-    """An MLP with biases: its widths from the input on."""
+    """An MLP with biases, from its widths."""
     return tuple(
         Linear(f"{name}.{i}", out, into, True) for i, (into, out) in enumerate(pairwise(widths))
     )

@@ -181,7 +181,7 @@ class SpeechEncoder(NamedTuple):
 
 
 class SpeechExtra(NamedTuple):
-    """What else a speech encoder has: one linear layer with bias, on every frame."""
+    """Another linear layer of a speech encoder, with bias, on every frame."""
 
     name: str
     layer: str

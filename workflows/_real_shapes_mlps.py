@@ -84,7 +84,7 @@ def recommenders() -> Iterator[CountedShape]:
 
 
 class Sac(NamedTuple):
-    """Soft actor-critic on a MuJoCo task with so many observations and actions."""
+    """Soft actor-critic on a MuJoCo task with the given observations and actions."""
 
     name: str
     observations: int

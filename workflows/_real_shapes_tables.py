@@ -1,7 +1,7 @@
-"""Reads the dimensions of real models from `real_model_dimensions.json`, table by table.
+"""Read the dimensions of real models from `real_model_dimensions.json`, table by table.
 
-A table is a list of objects; each becomes a record (a named tuple), whose fields say what an entry
-has to hold. Fields with a default may be left out.
+A table is a list of objects; each becomes a record (a named tuple) whose fields declare the entry.
+Fields with a default are optional.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PRECISIONS = {"bf16": BF16, "fp16": FP16, "fp32": FP32, "tf32": TF32}
 
 
 def read_table(name: str, record: type[Record], path: Path = DIMENSIONS) -> tuple[Record, ...]:
-    """The entries of a table as records, in the file's order."""
+    """Entries of a table as records, in the file's order."""
     tables = json.loads(path.read_text(encoding="utf-8"))
     if name not in tables:
         raise ValueError(f"{path.name}: there is no table {name!r}")
@@ -48,7 +48,7 @@ def _list(found: Any, item: Any, where: str) -> list[Any]:
 
 
 def _value(found: Any, wanted: Any, where: str) -> Any:
-    """What the file holds at one place, as the type a record wants there."""
+    """Value from the file converted to a record's type."""
     if wanted is Precision:
         if found not in tuple(PRECISIONS):
             _refuse(found, f"one of {', '.join(PRECISIONS)}", where)

@@ -1,4 +1,4 @@
-"""Problems of how models are used: unfused attention, training, LoRA."""
+"""Problems of unfused attention, training and LoRA."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Attention(NamedTuple):
 
 
 def attend(case: Attention) -> Iterator[CountedShape]:
-    """Scores and the sum of values; in training their four gradients too."""
+    """Scores and weighted values; in training also their four gradients."""
     batch, q, k, dim = case.batch * case.heads, case.queries, case.keys, case.dim
     value = case.value_dim or dim
     op = "baddbmm" if case.bias else "bmm"
@@ -48,13 +48,13 @@ def attend(case: Attention) -> Iterator[CountedShape]:
 
 
 def attention() -> Iterator[CountedShape]:
-    """The batched products of attention, where it is not one fused kernel."""
+    """Batched products of unfused attention."""
     for case in read_table("attention", Attention):
         yield from attend(case)
 
 
 class Trained(NamedTuple):
-    """A linear layer in training: so many outputs, inputs and rows (tokens, or samples)."""
+    """A linear layer in training: outputs, inputs and rows (tokens or samples)."""
 
     name: str
     layer: str

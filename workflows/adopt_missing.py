@@ -1,10 +1,10 @@
-"""Put timings of candidates a data set lacks into it.
+"""Add timings of missing candidates to a data set.
 
     python workflows/adopt_missing.py --dataset validation/full-1.parquet --again again/
 
-`again` is what `collect_matmul.py missing` wrote. From one run to the next all kernels of a small
-problem are now and then a few percent faster or slower together. ATen was timed in both runs, so
-the new times are brought to the old ones' measure by its. Nothing is written with `--dry`.
+`again` is the output of `collect_matmul.py missing`. All kernels of a small problem are sometimes a
+few percent faster or slower together in another run. ATen was timed in both runs, so the new times
+are scaled by ATen's ratio. Nothing is written with `--dry`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torch_diode.types.problem import MMShape
 
 
 def adopted(before: Dataset, again: Dataset) -> Dataset:
-    """The old timings and, where both runs have ATen's, the new ones of other candidates."""
+    """The old timings and, where both runs timed ATen, the scaled new ones of other candidates."""
     old, new = vendor_times(before), vendor_times(again)
     problems = [again.problem(int(row)) for row in again.problems.first]
     factors = np.array([old[p] / new[p] if p in old and p in new else np.nan for p in problems])
@@ -37,7 +37,7 @@ def adopted(before: Dataset, again: Dataset) -> Dataset:
 
 
 def vendor_times(dataset: Dataset) -> dict[MMShape, float]:
-    """ATen's time on each problem."""
+    """ATen's time per problem."""
     codes, names = dataset.codes("template")
     times = dataset.values("time_us")
     rows = np.flatnonzero(codes == list(names).index(ATEN))
@@ -45,13 +45,12 @@ def vendor_times(dataset: Dataset) -> dict[MMShape, float]:
 
 
 def main() -> None:
-    """Add, tell, write."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--dataset", type=Path, required=True, help="the data set, a file")
-    parser.add_argument("--again", type=Path, required=True, help="what `missing` wrote")
-    parser.add_argument("--dry", action="store_true", help="only tell")
+    parser.add_argument("--again", type=Path, required=True, help="output of `missing`")
+    parser.add_argument("--dry", action="store_true", help="only print")
     given = parser.parse_args()
     before, again = read_dataset(given.dataset), read_dataset(given.again)
     after = adopted(before, again)

@@ -1,10 +1,10 @@
-"""Put rechecked times into a validation set, and tell how well two runs agree.
+"""Merge rechecked times into a validation set, and report how well two runs agree.
 
     python workflows/adopt_recheck.py --dataset validation/full-1.parquet --again again/
 
-A candidate timed in both runs gets the geometric mean of its two times, a run's weight being its
-repetitions, at most 15: beyond that what differs from run to run is not the samples' scatter, and
-more of them do not help. What was not timed again keeps its time. Nothing is written with `--dry`.
+A candidate timed in both runs gets the geometric mean of its two times, weighted by repetitions, at
+most 15: beyond that the difference between runs dominates the scatter of samples. Other candidates
+keep their times. Nothing is written with `--dry`.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def combined(old: Timing, new: Timing) -> Timing:
 
 
 def behind(both: list[Pair]) -> npt.NDArray[np.float64]:
-    """For each problem, how far the best of the first run is behind by the second: what exhaustive
-    autotuning would lose, having timed everything once."""
+    """Per problem, regret of the first run's best by the second run: the loss of exhaustive
+    autotuning that times everything once."""
     problems: Mapping[MMShape, list[Pair]] = defaultdict(list)
     for old, new in both:
         problems[old.problem].append((old, new))
@@ -69,11 +69,10 @@ def behind(both: list[Pair]) -> npt.NDArray[np.float64]:
 
 
 def main() -> None:
-    """Compare, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dataset", type=Path, required=True, help="the validation set, a file")
-    parser.add_argument("--again", type=Path, required=True, help="what recheck wrote")
-    parser.add_argument("--dry", action="store_true", help="only tell")
+    parser.add_argument("--again", type=Path, required=True, help="output of recheck")
+    parser.add_argument("--dry", action="store_true", help="only print")
     given = parser.parse_args()
     before, again = read_dataset(given.dataset), read_dataset(given.again)
     both = list(pairs(before, again))

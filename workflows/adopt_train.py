@@ -1,10 +1,10 @@
-"""Put a run of `collect_matmul.py train` or `vendor` into the training data, as a file of its own.
+"""Add a run of `collect_matmul.py train` or `vendor` to the training data as a new file.
 
     python workflows/adopt_train.py --new new/ --into train/sweep-10.parquet
 
-Problems that another file of the same folder has are left out, so that no two files tell different
-times of one problem. A problem that is for validation ends the run: training must not see it.
-Nothing is written over, and nothing at all with `--dry`.
+Problems of other files of the same folder are skipped, so that each problem has its times in one
+file. A validation problem is an error: training must not see it. Existing files are never
+overwritten, and nothing is written with `--dry`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from torch_diode.types.problem import MMShape
 
 
 def adopted(new: Dataset, known: set[MMShape], held: frozenset[Sizes]) -> Dataset:
-    """The timings of problems that are not known; `ValueError` where one is held for validation."""
+    """Timings of new problems; `ValueError` if one is reserved for validation."""
     problems = problems_of(new)
     kept_back = [p for p in problems if sizes_of(p) in held]
     if kept_back:
@@ -33,18 +33,17 @@ def adopted(new: Dataset, known: set[MMShape], held: frozenset[Sizes]) -> Datase
 
 
 def problems_of(dataset: Dataset) -> list[MMShape]:
-    """Each problem once."""
+    """Distinct problems."""
     return [dataset.problem(int(row)) for row in dataset.problems.first]
 
 
 def main() -> None:
-    """Leave out, tell, write."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--new", type=Path, required=True, help="what was collected, a folder")
+    parser.add_argument("--new", type=Path, required=True, help="folder of the collected run")
     parser.add_argument("--into", type=Path, required=True, help="the file to write")
-    parser.add_argument("--dry", action="store_true", help="only tell")
+    parser.add_argument("--dry", action="store_true", help="only print")
     given = parser.parse_args()
     if given.into.exists():
         sys.exit(f"{given.into}: exists already; name a new file")

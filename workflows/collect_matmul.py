@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Collects the shipped data sets: training, the vendor's kernel alone, validation.
+"""Collect the shipped data sets: training, the vendor's kernel alone, validation.
 
     python workflows/collect_matmul.py train --output timings/ --minutes 10
     python workflows/collect_matmul.py vendor --output vendor/ --problems 100000 --minutes 2
@@ -7,17 +7,17 @@
     python workflows/collect_matmul.py recheck --output again/ --dataset validation/ --refine
     python workflows/collect_matmul.py missing --output again/ --dataset validation/
 
-`train`: strata that share kernels (`measuring/problem_classes.py`), each with a random part of its
-configs, half of them drawn from those the analytical heuristic thinks well of: together the strata
+`train`: classes of problems that share kernels (`measuring/problem_classes.py`), each with a random
+part of its configs, half of them ranked high by the analytical heuristic: together the classes
 cover the space, and every problem has good candidates. With `--ranked` the configs are those the
-shipped model thinks fastest, and a kind's strata share them. `vendor`: ATen alone, on very many
-problems. `validation`: the whole space of fewer problems, some of them of real models, the fastest
-candidates timed again until the best time's noise is within half a percent. `recheck`: the
-contenders of a validation set once more, together: what was measured near the best, and what the
-shipped model thinks near it, since a time far above what a model predicts is more often a bad
-measurement than a bad prediction. `missing`: candidates a data set has no timing of, when the space
-has changed since it was collected. No problem of `train` or `vendor` has the op and sizes of one of
-`validation` or of the real models."""
+shipped model ranks first, shared by the classes of a kind. `vendor`: ATen alone, on very many
+problems. `validation`: the complete space of fewer problems, some of them of real models, the
+fastest candidates timed again until the best time's noise is within half a percent. `recheck`: the
+contenders of a validation set again, together: those measured or predicted near the best, since a
+time far above the prediction is more often a bad measurement than a bad prediction. `missing`:
+candidates without a timing, for when the space has changed since a data set was collected. No
+problem of `train` or `vendor` has the op and sizes of one of `validation` or of the real models.
+"""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ from torch_diode.integration.capture.template_source import template_source
 from torch_diode.types.candidate import CONFIG_FIELDS
 from torch_diode.types.hardware import Hardware
 from workflows.measuring.problem_class import ProblemClass
-from workflows.measuring.problem_classes import training_strata
+from workflows.measuring.problem_classes import training_classes
 from workflows.measuring.vendor_sweep import VendorSweep
 from workflows.measuring.worker_state import seconds_alive
 
 BAND = 0.005
 
 
-def run_campaign(
+def run_sweep(
     groups: list[Group], given: argparse.Namespace, start: float, band: float | None = None
 ) -> None:
-    """Compile and time, telling of each group, until done or out of time."""
+    """Compile and time groups, printing progress, until done or out of time."""
     hardware = known(given.hardware)
     library = KernelLibrary(template_source, hardware.units)
-    print(f"planned {len(groups)} strata in {time.monotonic() - start:.0f} s", flush=True)
+    print(f"planned {len(groups)} groups in {time.monotonic() - start:.0f} s", flush=True)
     if given.plan:
         print(f"{sum(len(g.specs) for g in groups)} kernels")
         for group in groups:
@@ -85,7 +85,7 @@ def run_campaign(
     done = {problem for _, problem in store.done()}
     left = [replace(g, tasks=tuple(t for t in g.tasks if t[0] not in done)) for g in groups]
     groups = [group for group in left if group.tasks]
-    campaign = SweepRun(groups, library, hardware, versions(), given.seed, band)
+    sweep_run = SweepRun(groups, library, hardware, versions(), given.seed, band)
     reports: list[GroupReport] = []
 
     def show(report: GroupReport) -> None:
@@ -100,7 +100,7 @@ def run_campaign(
         )
 
     with store:
-        outcomes = campaign.run(store, given.processes, deadline, show)
+        outcomes = sweep_run.run(store, given.processes, deadline, show)
     total = sum(r.timings for r in reports)
     spent = time.monotonic() - start
     print(
@@ -119,22 +119,24 @@ def compile_only(
     processes: int,
     deadline: float,
 ) -> None:
-    """Fill Triton's cache, so that a run that follows finds its kernels there."""
+    """Fill Triton's cache for a later run."""
     once = dict.fromkeys(spec for group in groups for spec in group.specs)
     ahead = CompileAhead(library.jobs(once), arch_number(hardware.arch), processes)
     try:
-        ahead.wait_for(once, max(deadline - time.monotonic(), 0))
+        ahead.assign_jobs()
+        while len(ahead.outcomes) < len(once) and (left := deadline - time.monotonic()) > 0:
+            ahead.read(min(left, 60.0))
         print(f"compiled {len(ahead.outcomes)} of {len(once)} kernels", flush=True)
     finally:
         ahead.stop()
 
 
 def run_train(given: argparse.Namespace, start: float) -> None:
-    """Strata of training problems."""
+    """Time training problems."""
     hardware = known(given.hardware)
-    chosen = training_strata()
-    if given.strata:
-        chosen = [s for s in chosen if any(fnmatch(s.name, text) for text in given.strata)]
+    chosen = training_classes()
+    if given.classes:
+        chosen = [s for s in chosen if any(fnmatch(s.name, text) for text in given.classes)]
     make: Callable[..., Group] = training_group
     units: list[Any] = chosen
     if given.ranked:
@@ -149,25 +151,25 @@ def run_train(given: argparse.Namespace, start: float) -> None:
     ]
     with multiprocessing.get_context("fork").Pool(given.processes) as pool:
         groups = pool.starmap(make, plans, chunksize=1)
-    run_campaign(groups, given, start)
+    run_sweep(groups, given, start)
 
 
 def run_validation(given: argparse.Namespace, start: float) -> None:
-    """The whole space of validation problems."""
+    """Time the complete space of validation problems."""
     hardware = known(given.hardware)
     chosen = validation_problems(given.round)
-    if given.strata:
-        chosen = [(s, p) for s, p in chosen if any(fnmatch(s.name, text) for text in given.strata)]
+    if given.classes:
+        chosen = [(s, p) for s, p in chosen if any(fnmatch(s.name, text) for text in given.classes)]
     if given.problems:
         chosen = [(s, p[: given.problems]) for s, p in chosen]
     plans = [(s.name, p, hardware) for s, p in chosen]
     with multiprocessing.get_context("fork").Pool(given.processes) as pool:
         groups = pool.starmap(validation_group, plans, chunksize=1)
-    run_campaign(groups, given, start, BAND)
+    run_sweep(groups, given, start, BAND)
 
 
 def run_again(given: argparse.Namespace, start: float) -> None:
-    """Part of a data set, once more."""
+    """Time a part of a data set again."""
     hardware = known(given.hardware)
     library = KernelLibrary(template_source, hardware.units)
     dataset = read_dataset(given.dataset)
@@ -176,11 +178,11 @@ def run_again(given: argparse.Namespace, start: float) -> None:
     for problem, candidates in choose(dataset, hardware):
         kinds.setdefault(kind_name(kind_of(problem)), []).append((problem, candidates))
     groups = [Group.of(n, tasks, library) for n, tasks in kinds.items()]
-    run_campaign(groups, given, start, BAND if given.refine else None)
+    run_sweep(groups, given, start, BAND if given.refine else None)
 
 
 def run_vendor(given: argparse.Namespace, start: float) -> None:
-    """ATen alone."""
+    """Time ATen alone."""
     hardware = known(given.hardware)
     problems = vendor_problems(given.problems or 100_000, given.seed)
     print(f"planned {len(problems)} problems in {time.monotonic() - start:.0f} s", flush=True)
@@ -189,7 +191,7 @@ def run_vendor(given: argparse.Namespace, start: float) -> None:
     device = torch.device("cuda", torch.cuda.current_device())
     timer = CudaTimer(device, hardware.l2_bytes, given.seed)
     sweep = VendorSweep(hardware.name, timer, versions(), seed=given.seed)
-    # In pieces, so that a run cut short has problems of every kind.
+    # In pieces, so that an interrupted run has problems of every kind.
     pieces = [problems[i::20] for i in range(20)]
     done, begun = 0, time.monotonic()
     with TimingStore(given.output, dataset_provenance(templates=False)) as store:
@@ -203,7 +205,7 @@ def run_vendor(given: argparse.Namespace, start: float) -> None:
 
 
 def write_resources(outcomes: list[CompileOutcome], path: Path) -> None:
-    """What each compiled kernel needs, one line a kernel."""
+    """Write the resources of each compiled kernel, one per line."""
     names = ("template", "op", "dtype", "transpose_a", "transpose_b", "bias", "even_k", "tf32")
     needs = ("shared_bytes", "registers", "stack_bytes", "seconds")
     lines = [",".join((*names, *CONFIG_FIELDS[:6], "unit_m", "unit_n", "unit_k", *needs))]
@@ -217,7 +219,6 @@ def write_resources(outcomes: list[CompileOutcome], path: Path) -> None:
 
 
 def main() -> None:
-    """Plan, then run until done or out of time."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -230,16 +231,16 @@ def main() -> None:
         "--refine", action="store_true", help="time the fastest until their noise is small"
     )
     parser.add_argument("--minutes", type=float, default=10, help="from the start of the process")
-    parser.add_argument("--problems", type=int, default=0, help="in each stratum, or in all")
+    parser.add_argument("--problems", type=int, default=0, help="per class, or in total")
     parser.add_argument(
-        "--configs", type=int, default=240, help="of each template a stratum; --ranked: of a kind"
+        "--configs", type=int, default=240, help="per template and class; --ranked: per kind"
     )
     parser.add_argument(
-        "--ranked", action="store_true", help="train: time what the shipped model thinks fastest"
+        "--ranked", action="store_true", help="train: time the shipped model's first choices"
     )
     parser.add_argument("--processes", type=int, default=max((os.cpu_count() or 2) - 3, 1))
     parser.add_argument(
-        "--strata", nargs="*", help="only those whose names are like one of these: '*tf32*'"
+        "--classes", "--strata", nargs="*", help="only classes whose names match, such as '*tf32*'"
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--round", type=int, default=0, choices=range(VALIDATION_ROUNDS))

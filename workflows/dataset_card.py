@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws and counts what a data set holds: the plots and tables of its card.
+"""Draw and count the contents of a data set: the plots and tables of its card.
 
     python workflows/dataset_card.py diode_datasets/matmul/nvidia-h200
 
@@ -30,7 +30,7 @@ COLOURS = {"train": "#4477aa", "vendor": "#999999", "validation": "#cc6677"}
 
 
 class Part:
-    """A data set's numbers, by problem."""
+    """Numbers of a data set per problem."""
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
@@ -48,11 +48,11 @@ class Part:
 
     @property
     def flops(self) -> Floats:
-        """Of each problem."""
+        """Floating-point operations per problem."""
         return np.array([p.flops for p in self.problems], dtype=float)
 
     def standard_error(self) -> Floats:
-        """Of each problem's best time, relative; samples are taken for normal."""
+        """Relative standard error of each problem's best time, for normal samples."""
         best = self.best
         return np.asarray(1.09 * self.spread[best] / 0.6745 / np.sqrt(self.repeats[best]))
 
@@ -77,7 +77,7 @@ def count_table(title: str, part: Part) -> str:
 
 
 def draw_sizes(parts: dict[str, Part], path: Path) -> None:
-    """How large the problems are, and how long the best kernel takes."""
+    """Plot the sizes of the problems and the times of their best kernels."""
     figure = Figure(figsize=(9, 3))
     axes = figure.subplots(1, 2)
     for name, part in parts.items():
@@ -97,7 +97,7 @@ def draw_sizes(parts: dict[str, Part], path: Path) -> None:
 
 
 def draw_noise(parts: dict[str, Part], path: Path) -> None:
-    """How well the best time is known, against how long it is."""
+    """Plot the error of the best time against the time."""
     figure = Figure(figsize=(5, 3))
     axis = figure.subplots()
     for name in ("train", "validation"):
@@ -119,7 +119,7 @@ def draw_noise(parts: dict[str, Part], path: Path) -> None:
 
 
 def draw_winners(part: Part, path: Path) -> None:
-    """Which template is fastest, by time."""
+    """Plot the share of each template among the fastest, by time."""
     figure = Figure(figsize=(5, 3))
     axis = figure.subplots()
     best = part.times[part.best]
@@ -143,7 +143,7 @@ def draw_winners(part: Part, path: Path) -> None:
 
 
 def draw_ties(part: Part, path: Path) -> None:
-    """How many candidates are nearly as fast as the best."""
+    """Plot the number of candidates nearly as fast as the best."""
     figure = Figure(figsize=(5, 3))
     axis = figure.subplots()
     floor = np.zeros(part.ids.max() + 1)
@@ -160,13 +160,12 @@ def draw_ties(part: Part, path: Path) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """As SVG without a date, so that the same data give the same file."""
+    """Save as SVG without a date, so that the same data give the same file."""
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
 
 
 def main() -> None:
-    """Read, count, draw."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args().folder

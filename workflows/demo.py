@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Shows the main job on any machine: which kernels torch.compile would run on an H200, and how
-good those choices are.
+"""Demo for any machine: the kernels torch.compile would run on an H200, and the quality of those
+choices.
 
-T5-small's encoder is lowered by Inductor itself, as on an H200; no GPU is needed, since nothing
-runs. The trained model answers each question Inductor asks about a matmul, and every answer is
-held against what was measured on an H200. On a machine with a GPU the same transformer is then
-compiled and run there, with and without torch-diode.
+Inductor itself lowers T5-small's encoder as on an H200; nothing runs, so no GPU is needed. The
+trained model decides about each matmul, and its choices are compared with times measured on an
+H200. On a machine with a GPU the same transformer is then compiled and run there, with and without
+torch-diode.
 """
 
 from __future__ import annotations
@@ -40,28 +40,27 @@ PARTS = {
     ("bmm", TOKENS, 64): "q · kᵀ",
     ("bmm", 64, TOKENS): "weights · v",
 }
-"""What a matmul is in the transformer, by op, N and K."""
+"""Role of a matmul in the transformer, by op, N and K."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What was measured of one problem, in microseconds."""
+    """Measured times of one problem, in microseconds."""
 
     times: dict[td.Candidate, float]
 
     @property
     def best(self) -> td.Candidate:
-        """The fastest candidate."""
+        """Time of the fastest candidate."""
         return min(self.times, key=self.times.__getitem__)
 
     @property
     def aten(self) -> float:
-        """What the vendor's library takes."""
+        """Time of the vendor's library."""
         return self.times[td.Candidate("aten")]
 
 
 def main() -> None:
-    """All of it, in the order of a person's questions."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "report.html")
     output = parser.parse_args().output
@@ -84,7 +83,7 @@ def main() -> None:
 
 
 def decide() -> list[Decision]:
-    """Lower the encoder with the trained model in place, and return what was decided."""
+    """Lower the encoder with the trained model enabled, and return the decisions."""
     with torch.device("meta"):
         encoder = Encoder()
     state = {**dict(encoder.named_parameters()), **dict(encoder.named_buffers())}
@@ -104,7 +103,7 @@ def _dtype(value: torch.Tensor) -> torch.dtype:
 
 
 def recorded(problems: set[td.MMShape]) -> dict[td.MMShape, Truth]:
-    """Of these problems, those that were measured; none where the data is not here."""
+    """Measured times of these problems; empty without the data."""
     if not RECORDED.is_dir():
         return {}
     dataset = td.load_dataset(RECORDED)
@@ -120,7 +119,7 @@ def recorded(problems: set[td.MMShape]) -> dict[td.MMShape, Truth]:
 
 
 def show(decisions: list[Decision], truths: dict[td.MMShape, Truth]) -> None:
-    """One line for each kind of matmul: what runs, what was predicted, what was measured."""
+    """Print a line per kind of matmul: choice, predicted and measured time."""
     counts = Counter(decision.problem for decision in decisions)
     firsts: dict[td.MMShape, Decision] = {}
     for decision in decisions:
@@ -150,7 +149,7 @@ def show(decisions: list[Decision], truths: dict[td.MMShape, Truth]) -> None:
 
 
 def sum_up(decisions: list[Decision], truths: dict[td.MMShape, Truth]) -> None:
-    """All matmuls together, against ATen and against the best."""
+    """Print the totals of all matmuls against ATen and the best."""
     ranked = sum(decision.ranked for decision in decisions)
     took = statistics.median(decision.microseconds for decision in decisions)
     print(
@@ -158,7 +157,7 @@ def sum_up(decisions: list[Decision], truths: dict[td.MMShape, Truth]) -> None:
         f"{took:,.0f} µs each (median)."
     )
     if not truths:
-        print(f"{RECORDED} is not here: nothing to hold them against.")
+        print(f"{RECORDED} is missing: no measured times to compare with.")
         return
     timed = [
         (truth, truth.times[decision.winner.candidate])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The demo's part for a machine with a GPU: the transformer compiled for real, with and without
-torch-diode, each in a process of its own with empty caches."""
+"""The demo's GPU part: compile the transformer for real, with and without torch-diode, each in a
+fresh process with empty caches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VARIANTS = {
 REPEATS, REPLAYS = 20, 20
 _LINES_TOLD = 20
 LARGEST_ERROR = 0.05
-"""Of the whole result, relative to eager's: bfloat16 through six layers."""
+"""Tolerance relative to eager's result: bfloat16 through six layers."""
 
 
 def show() -> None:
@@ -55,7 +55,7 @@ def show() -> None:
 
 
 def measured(variant: str) -> dict[str, Any]:
-    """One variant, in a new process."""
+    """Measure one variant in a new process."""
     with tempfile.TemporaryDirectory() as folder:
         caches = {
             "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
@@ -85,7 +85,7 @@ def measure(variant: str) -> dict[str, Any]:
     encoder = Encoder().to("cuda", torch.bfloat16).eval()
     tokens = torch.randint(VOCABULARY, (1, TOKENS), device="cuda")
     mode = "max-autotune-no-cudagraphs" if variant == "max-autotune" else None
-    # The compiler's own start, which every process has once, is not what this is about.
+    # Exclude the compiler's own start, which every process has once.
     torch.compile(lambda x: x + 1)(tokens)
     with torch.no_grad():
         expected = encoder(tokens)
@@ -109,7 +109,7 @@ def measure(variant: str) -> dict[str, Any]:
 
 
 def graph_us(run: Callable[[], Any]) -> float:
-    """The median GPU time of a run, recorded once as a CUDA graph and replayed."""
+    """Median GPU time of a run, captured as a CUDA graph and replayed."""
     import torch
 
     side = torch.cuda.Stream()

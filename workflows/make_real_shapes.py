@@ -2,17 +2,17 @@
 """Write the shape set of real models: the matmul problems their published dimensions lead to.
 
 The tables in `real_model_dimensions.json` hold the dimensions as the models' papers and
-configuration files give them, with the settings (tokens, batches, precision) each is looked at in.
-The `_real_shapes_*` modules say what a table's fields mean and derive the problems. Nothing is
-random: the same tables give the same file. How to read what comes out:
+configuration files give them, with settings (tokens, batches, precision) to derive problems for.
+The `_real_shapes_*` modules define a table's fields and derive the problems. Nothing is random: the
+same tables give the same file. Conventions:
 
 - a linear layer is `x @ w.T` with a row-major `w` (layout nt), addmm if it has a bias;
 - its backward is dX = dY @ W (nn) and dW = dY.T @ X (tn);
-- GPT-2 as published keeps its weights the other way round (`Conv1D`): nn forward, nt for dX;
+- GPT-2's published weights are transposed (`Conv1D`): nn forward, nt for dX;
 - attention is two batched products, Q @ K.T (nt) and P @ V (nn), over batch times heads; a mask, a
   position bias or ALiBi added to the scores makes a baddbmm of the first (BLOOM, GPT-NeoX, Megatron
   and diffusers call it so; elsewhere it is what the addition folds into);
-- `count` says how many layers of these models, each kind of layer once a setting, pose a problem.
+- `count` is the number of kinds of layers and settings that lead to a problem.
 
     python workflows/make_real_shapes.py --output diode_datasets/shapes/real_models.json
 """
@@ -56,12 +56,12 @@ FAMILIES: dict[str, Callable[[], Iterator[CountedShape]]] = {
 
 
 def real_shapes() -> OperationShapeSet:
-    """All problems of all families, each once, counted."""
+    """All problems of all families, each once, with counts."""
     return OperationShapeSet.of(_checked(s) for family in FAMILIES.values() for s in family())
 
 
 def by_family() -> dict[str, int]:
-    """How many problems each family adds to those before it."""
+    """Number of problems each family adds to those before it."""
     seen: set[MMShape] = set()
     added = {}
     for name, family in FAMILIES.items():
@@ -72,7 +72,7 @@ def by_family() -> dict[str, int]:
 
 
 def _checked(shape: CountedShape) -> CountedShape:
-    """A shape, unless a table makes one nobody could measure or name."""
+    """Reject a shape that is too large or has no usable name."""
     problem = shape.problem
     if problem.bytes_moved > LARGEST_BYTES or problem.flops > LARGEST_FLOPS:
         raise ValueError(f"{shape.origin}: {problem} is too large to measure")
@@ -82,7 +82,7 @@ def _checked(shape: CountedShape) -> CountedShape:
 
 
 def summary(shapes: OperationShapeSet) -> str:
-    """How many problems, by op, precision and layout, and by family."""
+    """Numbers of problems by op, precision and layout, and by family."""
     kinds = Counter(
         (p.op, p.dtype + (" tf32" if p.tf32 else ""), p.layout) for p in shapes.problems
     )
@@ -97,7 +97,6 @@ def summary(shapes: OperationShapeSet) -> str:
 
 
 def main() -> int:
-    """Write the file, say what is in it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--output", type=Path, required=True, help="the shape set to write (JSON)")
     options = parser.parse_args()

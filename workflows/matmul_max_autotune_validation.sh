@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Hold a model's first choices against the configs of a max-autotune solution, per operation.
+# Compare a model's first choices with the configs of a max-autotune solution, per operation.
 # Set any of these in the environment to change it, for example
 #     MODEL=model.pt DATASET=validation.parquet workflows/matmul_max_autotune_validation.sh
 set -euo pipefail
 
 MODEL=${MODEL:-shipped}
 DATASET=${DATASET:-matmul_workflow/validation.parquet}
-SOLUTION=${SOLUTION:-max_autotune_solution.json}   # made of the dataset where there is none
+SOLUTION=${SOLUTION:-max_autotune_solution.json}   # made from the dataset if missing
 OUTPUT=${OUTPUT:-model_performance_analysis_by_op.json}
 BATCH_SIZE=${BATCH_SIZE:-256}
 SEED=${SEED:-42}

@@ -30,7 +30,7 @@ diode() { $TORCH_DIODE_COMMAND ${DEVICE:+--device "$DEVICE"} "$@"; }
 mkdir -p "$OUTPUT_DIR"
 
 if [[ -e $data ]]; then
-  echo "== 1 of 4: $data is there"
+  echo "== 1 of 4: $data exists"
 else
   echo "== 1 of 4: collecting $data"
   # shellcheck disable=SC2086
@@ -45,7 +45,7 @@ diode --seed "$SEED" train --dataset "$data" --model "$model" --model-type "$MOD
   ${INIT_FROM:+--init-from "$INIT_FROM"}
 
 if [[ -e $validation ]]; then
-  echo "== 3 of 4: $validation is there"
+  echo "== 3 of 4: $validation exists"
 else
   echo "== 3 of 4: collecting $validation"
   # shellcheck disable=SC2086

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""Times the same candidates as Inductor's own fixed-size kernels and as the sweep's, and compares.
+"""Time the same candidates as Inductor's own fixed-size kernels and as the sweep's, and compare.
 
     python workflows/measure_fidelity.py --output fidelity/ --minutes 3.2
     python workflows/measure_fidelity.py --output fixed/ --sweep train/ --problems 3000 --configs 8
     python workflows/measure_fidelity.py --analyse static.parquet sweep.parquet
 
-Half of a problem's candidates are those the shipped model thinks well of (the analytical heuristic
-where there is no model), half are spread over its order; ATen is always there. Processes without a
-GPU lower the problems and compile both sorts of kernels; one with the GPU times each problem as
-soon as its kernels are there, both sorts in turn. With `--sweep` problems are drawn from a data set
-of a sweep, each with the configs that were fastest there, and only the fixed-size kernels are
-timed: many more in the same minutes. After `--minutes` what there is is written. The table needs no
-GPU.
+Half of a problem's candidates are those the shipped model ranks high (the analytical heuristic if
+there is no model), half are spread over its order; ATen is always included. Processes without a GPU
+lower the problems and compile both kinds of kernels; one with the GPU times each problem as soon as
+its kernels are ready, both kinds in turn. With `--sweep` problems are drawn from a sweep's data
+set, each with its fastest configs, and only the fixed-size kernels are timed: many more in the same
+minutes. After `--minutes` the results so far are written. The table needs no GPU.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-# Inductor would start compiling processes of its own; set before it is imported.
+# Keep Inductor from starting compile workers; must be set before it is imported.
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 import torch
@@ -35,8 +34,8 @@ from _fidelity_plan import drawn_problems, make_plans, swept_plans
 from _fidelity_run import Run
 
 from torch_diode.collection.cluster.node import compiling_processes
+from torch_diode.collection.kernels.compile import use_inductors_ptxas
 from torch_diode.collection.kernels.library import KernelLibrary
-from torch_diode.collection.kernels.ptxas import use_inductors_ptxas
 from torch_diode.collection.workers.pool import WorkerPool
 from torch_diode.files.atomic import write_text
 from torch_diode.files.datasets import read_dataset, write_dataset
@@ -62,7 +61,7 @@ def measure(given: argparse.Namespace, start: float) -> None:
     """Plan, run, and write the two files as it goes."""
     hardware = known(given.hardware)
     use_inductors_ptxas()
-    # First of all: Inductor, once imported, may have asked CUDA something, and what is forked
+    # First of all: once imported, Inductor may initialise CUDA, and processes forked
     # after that cannot use the GPU.
     with WorkerPool[Any, Any]([lambda mark: bench(hardware, given.seed, mark)]) as benches:
         benches.start()
@@ -80,7 +79,7 @@ def measure(given: argparse.Namespace, start: float) -> None:
 
 
 def make_run(given: argparse.Namespace, hardware: Hardware, start: float) -> Run:
-    """Which problems with which candidates, and where to write."""
+    """Problems, candidates and output of a run."""
     from torch_diode.integration import registration
     from torch_diode.integration.autotune.collected import dataset_provenance
     from torch_diode.integration.capture.template_source import template_source
@@ -113,7 +112,7 @@ def make_run(given: argparse.Namespace, hardware: Hardware, start: float) -> Run
 
 
 def posed_problems(given: argparse.Namespace, hardware: Hardware) -> list[MMShape]:
-    """Of a shape set, or drawn."""
+    """Problems of a shape set, or drawn."""
     if not given.shapes:
         return drawn_problems(given.problems, given.seed, hardware)
     problems = list(read_shapes(given.shapes).problems)
@@ -133,7 +132,7 @@ def best_heuristic(hardware: Hardware) -> Heuristic:
 
 
 def report(static: Path, sweep: Path, output: Path | None = None) -> None:
-    """Print the table of two files; write it as JSON, too, where asked to."""
+    """Print the table of two files; also write it as JSON if requested."""
     first, second = read_dataset(static), read_dataset(sweep)
     hardware = known(first.texts("hardware")[0])
     found = agreements(first, second)
@@ -161,17 +160,18 @@ def _parser() -> argparse.ArgumentParser:
     source.add_argument("--shapes", type=Path, help="shape set to take problems from")
     source.add_argument("--sweep", type=Path, help="data set to take problems and configs from")
     parser.add_argument("--configs", type=int, default=30, help="of each problem, besides ATen")
-    parser.add_argument("--minutes", type=float, default=3.2, help="then write what there is")
+    parser.add_argument(
+        "--minutes", type=float, default=3.2, help="time limit; results so far are written"
+    )
     parser.add_argument("--processes", type=int, default=compiling_processes())
     parser.add_argument("--hardware", default="nvidia-h200")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--analyse", nargs=2, type=Path, metavar=("STATIC", "SWEEP"))
-    parser.add_argument("--json", type=Path, help="write the table there, too")
+    parser.add_argument("--json", type=Path, help="also write the table there")
     return parser
 
 
 def main() -> int:
-    """Measure where there is a GPU; the table in any case."""
     given = _parser().parse_args()
     try:
         if given.analyse:

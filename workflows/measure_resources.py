@@ -1,13 +1,13 @@
-"""Compile Inductor's matmul templates for an architecture and file what the kernels need.
+"""Compile Inductor's matmul templates for an architecture and record the resources of the kernels.
 
-No GPU takes part. A full run (all configs, three precisions, two layouts) is some 23,000 kernels:
-under an hour on 16 cores, most of a day on two. It writes as it goes and skips what the file
-already has, so it can be stopped and started again. A sweep compiles kernels anyway and lists what
-they need: `--from-sweep` files those.
+Needs no GPU. A full run (all configs, three precisions, two layouts) is some 23,000 kernels: under
+an hour on 16 cores, most of a day on two. It writes as it goes and skips kernels already in the
+file, so it can be stopped and resumed. A sweep compiles kernels anyway and lists their resources:
+`--from-sweep` records those.
 
     python workflows/measure_resources.py --arch sm_90 --processes 16
     python workflows/measure_resources.py --arch sm_90 --from-sweep timings/kernels.csv
-    python workflows/measure_resources.py --arch sm_90 --sample 30 --seed 1     # a look first
+    python workflows/measure_resources.py --arch sm_90 --sample 30 --seed 1     # a quick check
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from torch_diode.candidates.gpu.compiled_resources import (
 )
 from torch_diode.candidates.gpu.eligibility import arch_number
 from torch_diode.candidates.gpu.exhaustive import TRITON_TEMPLATES, exhaustive_configs
-from torch_diode.collection.kernels.compile import CompileOutcome, longest_first
+from torch_diode.collection.kernels.compile import CompileOutcome, Job
 from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
 from torch_diode.collection.workers.compile_ahead import CompileAhead
 from torch_diode.files.atomic import write_text
@@ -52,7 +52,7 @@ _CONFIG_COLUMNS = COLUMNS[:5]
 
 
 def main() -> int:
-    """Run; exit code 0 only if every kernel asked for was compiled or refused by the compiler."""
+    """Run; exit code 0 only if every requested kernel was compiled or refused by the compiler."""
     options = _parser().parse_args()
     arch = arch_number(options.arch)
     if not arch:
@@ -92,8 +92,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _file_sweep(kernels: Kernels, paths: Iterable[Path]) -> None:
-    """The kernels a sweep compiled for aligned sizes. Where one config was compiled several times
-    (for another op, or with and without EVEN_K), what the most demanding one needs."""
+    """Record the kernels a sweep compiled for aligned sizes; of a config compiled several times
+    (for another op, or with and without EVEN_K), the largest resources."""
     for path in paths:
         with path.open(newline="") as stream:
             for line in csv.DictReader(stream):
@@ -144,7 +144,7 @@ def _wanted(library: KernelLibrary, options: argparse.Namespace, kernels: Kernel
 
 
 def _problem(template: str, precision: str, layout: str) -> MMShape:
-    """A large problem whose sizes divide well: what the rows are valid for."""
+    """A large problem with well-divisible sizes, for which the rows are valid."""
     tf32 = precision == "tf32"
     return MMShape(
         "bmm" if template == "triton::bmm" else "mm",
@@ -162,6 +162,16 @@ def _rows(configs: Iterable[Candidate]) -> Iterator[tuple[Candidate, tuple[int, 
         yield candidate, tuple(getattr(candidate.config, field) for field in _CONFIG_COLUMNS)
 
 
+def longest_first(jobs: Iterable[Job]) -> list[Job]:
+    """Jobs by decreasing tile size: large tiles compile longest, and last they would be waited for."""
+
+    def work(job: Job) -> int:
+        config = job[1].config
+        return -config.block_m * config.block_n * config.block_k
+
+    return sorted(jobs, key=work)
+
+
 def _measure(
     library: KernelLibrary,
     wanted: Wanted,
@@ -173,7 +183,7 @@ def _measure(
 ) -> None:
     start = saved = time.monotonic()
     with CompileAhead(longest_first(library.jobs(wanted)), arch, processes) as ahead:
-        for done, outcome in enumerate(ahead.finished(), 1):
+        for done, outcome in enumerate(ahead.as_completed(), 1):
             kernel, row = wanted[outcome.spec]
             kernels.setdefault(kernel, {})[row] = [*row, *_needs(outcome)]
             now = time.monotonic()
@@ -193,7 +203,7 @@ def _needs(outcome: CompileOutcome) -> tuple[int, int, int]:
 def _write(
     path: Path, arch: str, kernels: Kernels, releases: tuple[str, str] | None = None
 ) -> None:
-    """One kernel a line, sorted, whole or not at all."""
+    """Write one kernel per line, sorted, atomically."""
     with_torch, with_triton = releases or (torch.__version__, triton.__version__)
     head: dict[str, Any] = {
         "version": VERSION,

@@ -1,4 +1,4 @@
-"""The encoder of T5-small with random weights: a real small transformer, written out.
+"""The encoder of T5-small with random weights, in plain torch.
 
 Six layers, width 512, eight heads, a feed-forward of 2048, position bias in the attention, no bias
 in the linear layers: the published dimensions.
@@ -16,14 +16,14 @@ BUCKETS, FARTHEST = 32, 128
 
 
 class Attention(nn.Module):
-    """Attention with a bias on the scores; T5 does not scale them."""
+    """Attention with a bias on the scores, unscaled as in T5."""
 
     def __init__(self) -> None:
         super().__init__()
         self.q, self.k, self.v, self.o = (nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(4))
 
     def forward(self, x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        """The heads side by side, as T5 has them."""
+        """Multi-head attention."""
         parts = (self.q(x), self.k(x), self.v(x))
         q, k, v = (part.unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in parts)
         weights = torch.softmax((q @ k.transpose(2, 3) + bias).float(), dim=-1).to(x.dtype)
@@ -31,7 +31,7 @@ class Attention(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention, then a feed-forward with ReLU, each after a norm and beside a residual."""
+    """Attention, then a feed-forward with ReLU, each pre-norm with a residual."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,13 +41,13 @@ class Layer(nn.Module):
         self.down = nn.Linear(INNER, WIDTH, bias=False)
 
     def forward(self, x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        """One layer on."""
+        """Apply the layer."""
         x = x + self.attention(self.norm_1(x), bias)
         return x + self.down(torch.relu(self.up(self.norm_2(x))))
 
 
 class Encoder(nn.Module):
-    """Token numbers in, one vector for each out."""
+    """Token ids to one vector per token."""
 
     def __init__(self, layers: int = LAYERS) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Encoder(nn.Module):
         self.norm = nn.RMSNorm(WIDTH, 1e-6)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """All layers, and the last norm."""
+        """Apply all layers and the final norm."""
         x = self.embedding(tokens)
         bias = self.bias(self.buckets).permute(2, 0, 1)
         for layer in self.layers:
@@ -67,8 +67,8 @@ class Encoder(nn.Module):
 
 
 def buckets(length: int) -> torch.Tensor:
-    """For each pair of positions its bucket: one for each small distance, wider ones farther out,
-    and other ones for what comes later than for what came before."""
+    """Bucket of each pair of positions: one per small distance, wider ones farther out, separate
+    for earlier and later positions."""
     positions = torch.arange(length)
     apart = positions[None, :] - positions[:, None]
     half = BUCKETS // 2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Collect, train, hold the model to a limit, check conformance, write the report.
+# Collect, train, check the model against a limit, check conformance, write the report.
 set -euo pipefail
 
 OUTPUT_DIR=${OUTPUT_DIR:-nightly}

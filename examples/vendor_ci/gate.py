@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Fails if a model is not good enough: `gate.py scores.json 1.05`, where the scores are what
-`torch-diode validate-model --json` printed."""
+"""Fail if a model is not good enough: `gate.py scores.json 1.05`, with the output of `torch-diode
+validate-model --json`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every heuristic you ship keeps to the protocol. Add your own to the list."""
+"""Conformance of every heuristic you ship. Add your own to the list."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_the_model_of_a_run_is_judged_as_it_was(headroom: Any) -> None:
     if run["model"] != live.model_digest("nvidia-h200"):
         pytest.skip("the run is of another model than the shipped one")
     chip = known("nvidia-h200")
-    found = headroom.judged_again(run["rows"], live.shipped(chip), chip)
+    found = headroom.scored_again(run["rows"], live.shipped(chip), chip)
     own = run["summary"]["all"]["diode over best"]
     assert [found[name] for name in ("problems", "over best", "p99", "most")] == pytest.approx(
         [own[name] for name in ("problems", "geomean", "p99", "most")]

@@ -93,7 +93,7 @@ def test_what_overruns_one_part_is_given_up_before_the_next(running, monkeypatch
 
         def monotonic() -> float:
             """Stands still until the one that hangs is all that is left."""
-            hangs = bool(run.rows) and "times" in at(run.rows, 32) and benches.at_work()
+            hangs = bool(run.rows) and "times" in at(run.rows, 32) and benches.unfinished_jobs()
             return float(next(clock)) if hangs else 0.0
 
         with monkeypatch.context() as patch:
@@ -109,13 +109,13 @@ def test_nothing_is_waited_for_beyond_the_end(running):
     run = run_of(running, [99, 32], end=time.monotonic() + 1)
     with WorkerPool[Any, Any]([bench]) as benches:
         run.one_by_one("cold", 2, benches, run.end)
-        assert benches.at_work() == []
+        assert benches.unfinished_jobs() == []
     assert run.faults == {"bench: unfinished": 1}
     assert not any("cold" in row for row in run.rows.values())
 
 
 def test_only_so_many_problems_are_compiled_cold(running):
     run = run_of(running, [8, 16, 32], end=time.monotonic() + 100)
-    orders = list(run.orders("cold", 2))
-    assert [number for number, _ in orders] == [0, 1]
-    assert list(run.orders("tuned", 2)) == []
+    requests = list(run.requests("cold", 2))
+    assert [number for number, _ in requests] == [0, 1]
+    assert list(run.requests("tuned", 2)) == []

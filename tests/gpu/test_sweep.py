@@ -102,7 +102,7 @@ def test_a_campaign_collects(tmp_path: Path) -> None:
         "train",
         "--output",
         str(tmp_path),
-        "--strata",
+        "--classes",
         "bmm bfloat16 tn",
         "--problems",
         "4",

@@ -41,9 +41,9 @@ def test_without_a_dataset_it_says_what_is_missing():
 
 def test_of_ranked_problems_few_candidates_are_timed_and_few_kernels_compiled():
     options = ("--plan", "--problems", "4", "--configs", "12", "--processes", "1")
-    strata = ("--strata", "mm bfloat16 nt aligned", "mm bfloat16 nt aligned M<=64")
-    ended = collect("train", "--ranked", *options, *strata)
+    classes = ("--classes", "mm bfloat16 nt aligned", "mm bfloat16 nt aligned M<=64")
+    ended = collect("train", "--ranked", *options, *classes)
     assert ended.returncode == 0, ended.stderr
     ((kernels, timings),) = re.findall(r"(\d+) kernels +(\d+) timings$", ended.stdout, re.MULTILINE)
-    assert 8 < int(timings) < 8 * 13  # two strata of one kind are one group; ATen and up to twelve
+    assert 8 < int(timings) < 8 * 13  # two classes of one kind are one group; ATen and up to twelve
     assert 0 < int(kernels) <= 12 * 4

@@ -1,8 +1,8 @@
-"""How faithful the sweep's kernels are to those Inductor makes for fixed sizes.
+"""Agreement of the sweep's kernels with those Inductor makes for fixed sizes.
 
-A sweep compiles a config once, with sizes as arguments; a compile makes a kernel for the very
-sizes. What a model learns from the first is worth as much as the two agree: in the order of the
-candidates first of all, and in their times.
+A sweep compiles a config once, with sizes as arguments; a compile makes a kernel for fixed sizes. A
+model trained on the first is as good as the two agree, in the order of the candidates first of all,
+and in their times.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.model.evaluation.regret import problem_slices
-from torch_diode.model.features.extractor import roofline_us
 from torch_diode.model.features.problem_arrays import ProblemArrays
+from torch_diode.model.features.roofline import roofline_us
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError
@@ -23,7 +23,7 @@ from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
 LEAST_CONFIGS = 5
-"""An order of fewer says nothing."""
+"""Fewer configs give no meaningful order."""
 SIZES = ("tiny", "small", "medium", "large")
 
 Times = Mapping[Candidate, float]
@@ -32,7 +32,7 @@ Times = Mapping[Candidate, float]
 @dataclass(frozen=True)
 class Agreement:
     """One problem: `bias` and `aten` are geometric means of static over sweep time, of Triton
-    configs and of the vendor's kernel, which is the same one in both and shows the noise."""
+    configs and of the vendor's kernel, which is the same in both and shows the noise."""
 
     problem: MMShape
     configs: int
@@ -45,7 +45,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Problems of one size class."""
+    """Summary of the problems of one size class."""
 
     name: str
     problems: int
@@ -59,12 +59,12 @@ class Fidelity:
     regret_p95: float
 
     def to_dict(self) -> dict[str, float | int | str]:
-        """As JSON holds it."""
+        """JSON form."""
         return asdict(self)
 
 
 def agreements(static: Dataset, sweep: Dataset) -> list[Agreement]:
-    """Every problem that enough Triton configs were timed on in both ways."""
+    """Agreement of every problem with enough Triton configs timed both ways."""
     ours, theirs = _times(static), _times(sweep)
     found = []
     for problem, times in ours.items():
@@ -82,7 +82,7 @@ def agreements(static: Dataset, sweep: Dataset) -> list[Agreement]:
 
 
 def by_size(found: Sequence[Agreement], hardware: Hardware) -> list[Fidelity]:
-    """A summary of each size class that has problems, and of all."""
+    """Summary of each size class that has problems, and of all."""
     sizes = [size_class(agreement.problem, hardware) for agreement in found]
     rows = [
         _summary(name, [a for a, size in zip(found, sizes, strict=True) if size == name])
@@ -93,14 +93,14 @@ def by_size(found: Sequence[Agreement], hardware: Hardware) -> list[Fidelity]:
 
 
 def size_class(problem: MMShape, hardware: Hardware) -> str:
-    """Tiny, small, medium or large, by the least time the problem can take."""
+    """Tiny, small, medium or large, by the problem's roofline."""
     arrays = ProblemArrays.of(problem)
     slices = problem_slices(arrays, roofline_us(arrays, hardware))
     return next(name for name in SIZES if slices[f"size={name}"][0])
 
 
 def as_table(rows: Iterable[Fidelity]) -> str:
-    """For a person to read."""
+    """Readable table."""
     head = f"{'size':8} {'problems':>8} {'timings':>8} {'rank corr.':>10} {'p10':>6} "
     head += f"{'static/sweep':>12} {'ATen':>6} {'regret':>7} {'p95':>6}"
     lines = [
@@ -113,7 +113,7 @@ def as_table(rows: Iterable[Fidelity]) -> str:
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's; equal values share their ranks. 0 where one side has no order at all."""
+    """Spearman's rank correlation with shared ranks for ties; 0 if one side is constant."""
     a, b = _ranks(first), _ranks(second)
     a, b = a - a.mean(), b - b.mean()
     scale = float(np.sqrt((a * a).sum() * (b * b).sum()))

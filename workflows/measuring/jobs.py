@@ -1,5 +1,5 @@
-"""What the worker processes of a crew may need: a context that is never left, and jobs whose
-faults are their own."""
+"""Helpers of worker processes: contexts for the lifetime of a process, and jobs whose errors are
+results."""
 
 from __future__ import annotations
 
@@ -17,30 +17,29 @@ _FAULTS = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, OSError),
     *(DiodeError, RuntimeError, TypeError, ValueError),
 )
-"""What a kernel's rendering, compiling or running may raise: Inductor's own errors are among these,
-Triton's are not."""
+"""Errors of rendering, compiling or running a kernel, Inductor's included, Triton's not."""
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The answer to a job that raised something: what that was, in one line."""
+    """Result of a job that raised: the error in one line."""
 
     reason: str
 
 
 def enter_for_process_lifetime(context: contextlib.AbstractContextManager[Entered]) -> Entered:
-    """Enter a context for as long as this process lives."""
+    """Enter a context for the lifetime of this process."""
     return _life.enter_context(context)
 
 
 def catch_job_errors(
     answer: Callable[[Any], Any], look: Callable[[], Any] | None = None
 ) -> Callable[[Any], Any]:
-    """Answers as `answer` does, and with `Failed` where that raises: one job that fails must not
-    cost the others.
+    """Wrap `answer` to return `Failed` where it raises, so that one failed job does not stop the
+    others.
 
-    `look` is called after a fault, and what it raises passes: with `torch.cuda.synchronize` an
-    error that stays with the GPU still ends the process.
+    `look` is called after an error, and what it raises propagates: with `torch.cuda.synchronize` a
+    sticky GPU error still ends the process.
     """
 
     faults: tuple[type[Exception], ...] = (*_FAULTS, *_triton_faults())
@@ -67,5 +66,5 @@ def _triton_faults() -> tuple[type[Exception], ...]:
 
 
 def one_line(fault: BaseException, most: int = 120) -> str:
-    """A fault's type and the beginning of what it says."""
+    """Type and first line of an error."""
     return f"{type(fault).__name__}: {fault}".splitlines()[0][:most]

@@ -1,4 +1,4 @@
-"""Where Inductor and Triton keep what they compile, for one run."""
+"""Private caches of Inductor and Triton for one run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ _FOLDERS = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
 
 @contextlib.contextmanager
 def private_caches(kept: Path | None = None) -> Iterator[None]:
-    """Kernels are compiled for this run and thrown away: nobody's caches grow, or help. With
-    `kept`, they are in that folder, and stay.
-
-    Processes started inside inherit it.
-    """
+    """Use empty caches for the duration of the context, also in child processes, and delete them
+    afterwards; with `kept`, use that folder and keep it."""
     with contextlib.ExitStack() as stack:
         if kept is None:
-            # What is killed may still have children that write there for a moment.
+            # Children of killed processes may still write there for a moment.
             fresh = tempfile.TemporaryDirectory(prefix="diode-", ignore_cleanup_errors=True)
             folder = Path(stack.enter_context(fresh))
         else:

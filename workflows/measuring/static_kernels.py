@@ -1,9 +1,9 @@
-"""Inductor's own kernels for one problem: sizes fixed, config by config, to compile and time.
+"""Inductor's own kernels for one problem: fixed sizes, one per config, to compile and time.
 
-The real lowering is run with a handler that names exactly the wanted candidates; what it makes of
-each is kept before anything is benchmarked. No GPU is needed for that, nor for compiling: both can
-be done in other processes, and what they return travels between processes, as Inductor sends it to
-its own.
+The real lowering runs with a handler that selects exactly the wanted candidates; each rendered
+kernel is kept before anything is benchmarked. Neither this nor compiling needs a GPU, so both can
+run in other processes, and the results are sent between processes as Inductor sends them to its
+own.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _CONFIG = {
 class StaticKernel:
     """One candidate as Inductor renders it for one problem.
 
-    `request` is Inductor's: it knows the file the kernel is in, and how it is called.
+    `request` is Inductor's, with the file of the kernel and how it is called.
     """
 
     candidate: Candidate
@@ -52,7 +52,7 @@ class StaticKernel:
 
 
 class Exactly(Heuristic):
-    """Puts the wanted candidates first, in their order."""
+    """Heuristic that ranks the wanted candidates first, in their order."""
 
     name = "exactly"
 
@@ -60,21 +60,21 @@ class Exactly(Heuristic):
         self._place = {candidate: float(i + 1) for i, candidate in enumerate(wanted)}
 
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
-        """Wanted ones by their place, all others behind."""
+        """Wanted candidates by position, all others behind."""
         last = float(len(self._place) + 1)
         times = np.array([self._place.get(candidate, last) for candidate in candidates])
         return Ranking.by_time(times, self.name)
 
     def fingerprint(self) -> str:
-        """Nothing is cached with it."""
+        """A constant, since nothing is cached with it."""
         return f"exactly {sorted(map(str, self._place))}"
 
 
 def static_kernels(problem: MMShape, candidates: Sequence[Candidate]) -> list[StaticKernel]:
-    """The kernels of those candidates that Inductor can render; vendor kernels are left out.
+    """Kernels of those candidates that Inductor can render; vendor kernels are left out.
 
-    Call it inside `lowering.pretend`, or on a machine with the GPU: torch before 2.11
-    renders the persistent template only there.
+    Call it inside `fake_gpu.pretend`, or on a machine with the GPU: torch before 2.11 renders the
+    persistent template only there.
     """
     found: list[Any] = []
 
@@ -102,9 +102,9 @@ def static_kernels(problem: MMShape, candidates: Sequence[Candidate]) -> list[St
 
 
 def compile_static(kernel: StaticKernel) -> str:
-    """Compile into Triton's disk cache, for whatever chip is there or pretended.
+    """Compile into Triton's disk cache, for the real or fake chip.
 
-    Returns what the compiler said where it refused, and nothing where all went well.
+    Returns the compiler's error, or an empty text.
     """
     from triton.compiler.errors import CompilationError
     from triton.runtime.errors import TritonError
@@ -117,7 +117,7 @@ def compile_static(kernel: StaticKernel) -> str:
 
 
 def bind_static(kernel: StaticKernel, tensors: Operands) -> Launch:
-    """A call that runs the kernel on a problem's tensors."""
+    """Bind the kernel to a problem's tensors."""
     given = [t for t in (tensors.bias, tensors.a, tensors.b) if t is not None]
     metas = kernel.request.input_tensor_meta
     inputs = [_as_rendered(tensor, meta) for tensor, meta in zip(given, metas, strict=True)]
@@ -132,8 +132,8 @@ def _function(kernel: StaticKernel) -> Any:
 
 
 def _as_rendered(tensor: torch.Tensor, meta: Any) -> torch.Tensor:
-    """The tensor as the kernel was rendered for: a bias may have been expanded to a matrix, and
-    one of a single column then copied."""
+    """The tensor in the layout the kernel was rendered for: a bias may have been expanded to a
+    matrix, and one of a single column then copied."""
     sizes, strides = tuple(meta.sizes), tuple(meta.strides)
     if tuple(tensor.shape) != sizes:
         tensor = tensor.expand(sizes)

@@ -1,8 +1,8 @@
-"""The vendor's kernel alone, on very many problems: a thousand and more a second.
+"""Timings of the vendor's kernel alone, a thousand and more problems per second.
 
-Its time is a staircase over the sizes, because the library picks among kernels of its own, so it
-takes many problems to learn; and it needs no compiling. Problems are timed together, a batch at a
-time, on views of one random buffer: making fresh tensors for each would take longer than timing.
+Its time is a step function of the sizes, because the library chooses among its own kernels, so
+learning it takes many problems; and it needs no compiling. Problems are timed in batches on views
+of one random buffer: allocating fresh tensors would take longer than timing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BATCH = 600 // _SAMPLES
 
 @dataclass
 class VendorSweep:
-    """Times ATen on problems, many at a time."""
+    """Times ATen on batches of problems."""
 
     hardware: str
     timer: CudaTimer
@@ -48,7 +48,7 @@ class VendorSweep:
         }
 
     def time(self, problems: Sequence[MMShape]) -> Iterator[Dataset]:
-        """Their timings, a batch at a time; problems of one TF32 setting stand together."""
+        """Yield timings batch by batch; problems of one TF32 setting must be adjacent."""
         for on in (False, True):
             own = [p for p in problems if p.tf32 == on]
             for start in range(0, len(own), _BATCH):
@@ -76,7 +76,7 @@ class VendorSweep:
 
 
 class _Pool:
-    """A buffer of random values that operands are cut from, each at a place of its own."""
+    """Buffer of random values that operands are views of, each at its own offset."""
 
     def __init__(self, dtype: str, size: int, device: torch.device, seed: int) -> None:
         generator = torch.Generator(device).manual_seed(seed)
@@ -88,7 +88,8 @@ class _Pool:
         self._random = random.Random(seed)
 
     def operands(self, problem: MMShape) -> Operands:
-        """The problem's tensors; they may share memory with those of others, never written."""
+        """The problem's tensors; inputs may share memory with other problems' and are never
+        written."""
         batch = (problem.B,) if problem.op in BATCHED else ()
         m, n, k = problem.M, problem.N, problem.K
         out = self._cut(self._room, *batch, m, n)

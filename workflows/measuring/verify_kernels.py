@@ -1,4 +1,4 @@
-"""Kernels run once before they are timed: what cannot run, or is wrong, is no candidate."""
+"""Verification of kernels before timing: each runs once and is compared with ATen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workflows.measuring.jobs import one_line
 
 @dataclass(frozen=True)
 class VerifiedKernels:
-    """What launches a kernel, where it may be timed; else a timing's status, and why in words."""
+    """Launch function of a correct kernel; otherwise a timing status and the reason."""
 
     launch: Launch | None
     status: str = "ok"
@@ -27,7 +27,7 @@ class VerifiedKernels:
 def verify_kernels(
     tensors: Operands, makers: Sequence[Callable[[], Launch]]
 ) -> list[VerifiedKernels]:
-    """Each kernel made, run once and compared with ATen's result."""
+    """Create each kernel, run it once and compare it with ATen's result."""
     reference = Reference(tensors)
     return [_try(tensors, make, reference) for make in makers]
 
@@ -39,7 +39,7 @@ def _try(tensors: Operands, make: Callable[[], Launch], reference: Reference) ->
         launch = make()
         error = float(reference.error_of(launch))
     except (DiodeError, TritonError, RuntimeError) as fault:
-        _finish(tensors)  # what broke the GPU raises here again, and passes
+        _finish(tensors)  # a sticky GPU error is raised again here
         return VerifiedKernels(None, _status(fault), one_line(fault))
     if reference.allows(error):
         return VerifiedKernels(launch)
@@ -52,6 +52,6 @@ def _finish(tensors: Operands) -> None:
 
 
 def _status(fault: Exception) -> str:
-    # Inductor says so in an error of its own.
+    # Inductor raises its own error for this.
     short = isinstance(fault, KernelInfeasibleError) or "out of resource" in str(fault)
     return "out_of_resources" if short else "failed"

@@ -1,4 +1,4 @@
-"""When this process was started."""
+"""Start time of this process."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 def seconds_alive() -> float:
-    """How long ago this process was started: importing torch is part of the time a run is given.
+    """Seconds since this process was started, imports included.
 
-    Where the system does not tell (it is asked in Linux's way), the CPU time spent so far.
+    Outside Linux, the CPU time spent so far.
     """
     if sys.platform != "linux":
         return time.process_time()

@@ -173,7 +173,7 @@ def test_results_are_saved_when_a_crew_gives_up():
     recipe = Letters("a")
     with WorkerPool[Any, Any]([compiler]) as compilers, WorkerPool[int, Any]([dead]) as benches:
         benches.start()
-        assert wait(benches.handles(), 60)  # it is gone before there is anything to time
+        assert wait(benches.connections(), 60)  # it is gone before there is anything to time
         with pytest.raises(WorkerError, match="SIGKILL"):
             Pipeline(recipe, [0], Counter()).run(compilers, benches, time.monotonic() + 60)
     assert recipe.saved == [0]

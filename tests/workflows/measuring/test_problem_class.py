@@ -8,46 +8,50 @@ from torch_diode.candidates.gpu.eligibility import DECOMPOSE_K_THRESHOLD, k_spli
 from torch_diode.collection.shape_sampling import sizes_of
 from torch_diode.types.problem import MMShape
 from workflows.measuring.problem_class import MOST_FLOPS, ProblemClass
-from workflows.measuring.problem_classes import training_strata, validation_strata
+from workflows.measuring.problem_classes import training_classes, validation_classes
 
-STRATA = [*training_strata(), *(stratum for stratum, _ in validation_strata())]
+CLASSES = [*training_classes(), *(problem_class for problem_class, _ in validation_classes())]
 
 
-@pytest.mark.parametrize("stratum", STRATA, ids=lambda s: s.name)
-def test_drawn_problems_are_of_the_stratum(stratum: ProblemClass) -> None:
-    drawn = stratum.problems(12, seed=5)
+@pytest.mark.parametrize("problem_class", CLASSES, ids=lambda s: s.name)
+def test_drawn_problems_belong_to_the_class(problem_class: ProblemClass) -> None:
+    drawn = problem_class.problems(12, seed=5)
     assert len(set(drawn)) == 12
-    assert drawn == stratum.problems(12, seed=5)
-    assert drawn != stratum.problems(12, seed=6)
+    assert drawn == problem_class.problems(12, seed=5)
+    assert drawn != problem_class.problems(12, seed=6)
     for problem in drawn:
         assert (problem.op, problem.dtype, problem.layout) == (
-            stratum.op,
-            stratum.dtype,
-            stratum.layout,
+            problem_class.op,
+            problem_class.dtype,
+            problem_class.layout,
         )
-        assert problem.flops <= MOST_FLOPS[stratum.precision]
-        if not stratum.most_m and not stratum.deep and min(stratum.multiples) == 8:
-            assert stratum.has(problem)
-        if stratum.most_m:
-            assert stratum.most_m >= problem.M
-        if stratum.deep:
+        assert problem.flops <= MOST_FLOPS[problem_class.precision]
+        if (
+            not problem_class.most_m
+            and not problem_class.large_k
+            and min(problem_class.multiples) == 8
+        ):
+            assert problem_class.has(problem)
+        if problem_class.most_m:
+            assert problem_class.most_m >= problem.M
+        if problem_class.large_k:
             assert DECOMPOSE_K_THRESHOLD * max(problem.M, problem.N) <= problem.K
-        if stratum.deep and stratum.op == "mm":
+        if problem_class.large_k and problem_class.op == "mm":
             assert k_splits(problem) or problem.K < 256
-        if stratum.short:
+        if problem_class.small_k:
             assert problem.K <= 256
-        if stratum.wide:
+        if problem_class.large_n:
             assert 2**15 <= problem.N < 2**18 + 8
             assert problem.M <= 512
-        if stratum.column:
+        if problem_class.n_is_one:
             assert problem.N == 1
-        if stratum.many:
+        if problem_class.large_batch:
             assert problem.B >= 64
             assert max(problem.M, problem.N, problem.K) < 512
 
 
-def test_units_divide_and_nothing_higher_does() -> None:
-    scores = ProblemClass("bmm", "bfloat16", "nt", many=True, n_unit=1)
+def test_a_unit_is_the_largest_power_of_two_that_divides_a_size() -> None:
+    scores = ProblemClass("bmm", "bfloat16", "nt", large_batch=True, n_unit=1)
     values = ProblemClass("bmm", "float16", "nn", k_unit=4)
     words = ProblemClass("mm", "bfloat16", "nt", n_unit=2)
     assert all(p.N % 2 == 1 and p.K % 8 == 0 for p in scores.problems(20, seed=1))
@@ -62,22 +66,22 @@ def test_units_divide_and_nothing_higher_does() -> None:
     assert not words.has(MMShape("mm", 64, 50257, 768, dtype="bfloat16", transpose_b=True))
 
 
-def test_what_is_held_out_is_not_drawn() -> None:
-    stratum = ProblemClass("mm", "bfloat16", "nt")
-    held = {sizes_of(p) for p in stratum.problems(30, seed=1)}
-    again = stratum.problems(30, seed=1, never=held)
+def test_excluded_sizes_are_not_drawn() -> None:
+    problem_class = ProblemClass("mm", "bfloat16", "nt")
+    held = {sizes_of(p) for p in problem_class.problems(30, seed=1)}
+    again = problem_class.problems(30, seed=1, never=held)
     assert not held & {sizes_of(p) for p in again}
 
 
-def test_even_means_that_no_block_leaves_a_rest() -> None:
-    for problem in ProblemClass("mm", "bfloat16", "nt", even=True).problems(40, seed=2):
+def test_every_block_divides_a_divisible_k() -> None:
+    for problem in ProblemClass("mm", "bfloat16", "nt", k_divisible=True).problems(40, seed=2):
         assert all(problem.K % block == 0 for block in (16, 32, 64, 128, 256) if block <= problem.K)
 
 
 def test_a_problem_of_another_kind_does_not_belong() -> None:
-    stratum = ProblemClass("addmm", "float16", "nt")
+    problem_class = ProblemClass("addmm", "float16", "nt")
     problem = MMShape("addmm", 77, 320, 640, dtype="float16", transpose_b=True)
-    assert stratum.has(problem)
+    assert problem_class.has(problem)
     for other in (
         replace(problem, bias="matrix"),
         replace(problem, transpose_b=False),
@@ -85,4 +89,4 @@ def test_a_problem_of_another_kind_does_not_belong() -> None:
         replace(problem, M=100_000, N=80_000),
         MMShape("addmm", 77, 320, 640, dtype="bfloat16", transpose_b=True),
     ):
-        assert not stratum.has(other)
+        assert not problem_class.has(other)

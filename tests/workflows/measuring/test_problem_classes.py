@@ -5,7 +5,7 @@ from pathlib import Path
 
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types.problem import MMShape
-from workflows.measuring.problem_classes import training_strata, validation_strata
+from workflows.measuring.problem_classes import training_classes, validation_classes
 
 REAL = Path(__file__).parents[3] / "diode_datasets/shapes/real_models.json"
 
@@ -17,14 +17,14 @@ NOT_DRAWN = {
 """A read along an odd M, and a K of one."""
 
 
-def test_names_tell_strata_apart() -> None:
-    strata = training_strata()
-    assert len({s.name for s in strata}) == len(strata)
+def test_names_of_classes_are_unique() -> None:
+    classes = training_classes()
+    assert len({s.name for s in classes}) == len(classes)
 
 
-def test_nearly_every_way_a_row_of_a_real_model_divides_is_trained_on() -> None:
-    """The kernel depends on it, and what a model knows of one says little of another."""
-    ours = {_rows(p) for s in training_strata() for p in s.problems(8, seed=1, log_normal=0.0)}
+def test_training_covers_nearly_every_alignment_of_real_models() -> None:
+    """The kernel depends on the alignment, and one alignment says little about another."""
+    ours = {_rows(p) for s in training_classes() for p in s.problems(8, seed=1, log_normal=0.0)}
     missing = {str(p) for p in read_shapes(REAL).problems if _rows(p) not in ours}
     assert missing <= NOT_DRAWN
 
@@ -40,7 +40,7 @@ def _rows(problem: MMShape) -> tuple[object, ...]:
 
 
 def test_validation_has_every_op_and_precision() -> None:
-    strata = [stratum for stratum, _ in validation_strata()]
-    assert {s.op for s in strata} == {"mm", "addmm", "bmm", "baddbmm"}
-    assert {s.precision for s in strata} == {"bfloat16", "float16", "tf32", "float32"}
-    assert sum(count for _, count in validation_strata()) >= 500
+    classes = [problem_class for problem_class, _ in validation_classes()]
+    assert {s.op for s in classes} == {"mm", "addmm", "bmm", "baddbmm"}
+    assert {s.precision for s in classes} == {"bfloat16", "float16", "tf32", "float32"}
+    assert sum(count for _, count in validation_classes()) >= 500
