@@ -1,10 +1,9 @@
-"""A model's card: how good it is and where it comes from, as JSON, as Markdown, and in plots.
-
-It is written by the same code that scores a model on the command line, from one evaluation.
-"""
+"""Model card: scores and origin of a model as JSON, as Markdown and in plots, written from the
+evaluation that the command line prints."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,18 +15,17 @@ from torch_diode.model.evaluation import plots
 from torch_diode.model.evaluation.regret import KS, Score
 from torch_diode.model.evaluation.scoring import EvaluatedPredictions, Evaluation
 from torch_diode.model.metadata import FORMAT, ModelMetadata
-from torch_diode.model.provenance import card
 from torch_diode.types.errors import FileFaultError, MissingPartError
 
 _DEPTH = 5
-"""Levels of the JSON card that are spread over lines: a score stands on one."""
+"""Levels of the JSON card that are spread over lines: a score is on one."""
 _TITLE = "# Model `"
 _HEAD = 4096
-"""Bytes of a card within which it says what it is."""
+"""Bytes within which a card names its format."""
 
 
 def check_card(model: Path) -> None:
-    """Refuse a model whose card would take the place of something else, such as its own data."""
+    """Refuse a model whose card would overwrite another kind of file, such as its own data."""
     for ending, mark in ((".json", FORMAT), (".md", _TITLE)):
         path = model.with_suffix(ending)
         if not path.exists():
@@ -44,49 +42,50 @@ def check_card(model: Path) -> None:
 def write_card(
     model: Path,
     metadata: ModelMetadata,
-    judged: EvaluatedPredictions,
+    predictions: EvaluatedPredictions,
     judged_on: str,
     notes: Sequence[str] = (),
 ) -> list[Path]:
-    """Everything beside a model file; the files written. Without matplotlib there are no plots,
-    and the card says so."""
+    """Write the card beside a model file and return the paths. Without matplotlib there are no
+    plots, and the card says so."""
     check_card(model)
-    found = judged.evaluation
+    evaluation = predictions.evaluation
     path = model.with_suffix(".json")
-    data = {**card(metadata, found), "judged_on": judged_on, "notes": list(notes)}
+    data: dict[str, Any] = json.loads(metadata.to_json())
+    del data["feature_names"], data["scores"]
+    data |= {"held_out": evaluation.to_dict(), "judged_on": judged_on, "notes": list(notes)}
     write_json(path, data, _DEPTH)
     try:
-        pictures, missing = _draw(model, judged), ""
+        pictures, missing = _draw(model, predictions), ""
     except MissingPartError as fault:
         pictures, missing = {}, str(fault)
-    text = markdown(model.stem, metadata, found, judged_on, [*notes, missing], pictures)
+    text = markdown(model.stem, metadata, evaluation, judged_on, [*notes, missing], pictures)
     write_text(model.with_suffix(".md"), text)
     return [path, model.with_suffix(".md"), *(model.with_name(name) for name in pictures.values())]
 
 
-def _draw(model: Path, judged: EvaluatedPredictions) -> dict[str, str]:
-    found = judged.evaluation
+def _draw(model: Path, predictions: EvaluatedPredictions) -> dict[str, str]:
     names = {
         "Regret@k": f"{model.stem}-regret.svg",
         "Slices": f"{model.stem}-slices.svg",
         "Predicted against measured": f"{model.stem}-times.png",
     }
     regret, slices, times = (model.with_name(name) for name in names.values())
-    plots.regret_curve(regret, found)
-    plots.slice_bars(slices, found)
-    plots.predicted_against_measured(times, judged.table.time_us, judged.predicted)
+    plots.regret_curve(regret, predictions.evaluation)
+    plots.slice_bars(slices, predictions.evaluation)
+    plots.predicted_against_measured(times, predictions.table.time_us, predictions.predicted)
     return names
 
 
 def markdown(
     name: str,
     metadata: ModelMetadata,
-    found: Evaluation,
+    evaluation: Evaluation,
     judged_on: str,
     notes: Sequence[str],
     pictures: dict[str, str],
 ) -> str:
-    """The card as a person reads it."""
+    """Format the card for people."""
     parts = [
         f"{_TITLE}{name}` for {metadata.hardware}",
         f"A `{metadata.kind}` network ({_shape(metadata)}) that predicts the time of each way to "
@@ -95,12 +94,15 @@ def markdown(
         "Regret@k: the best time among the k candidates ranked first, over the best time of all "
         "candidates timed, as a geometric mean over problems. 1 is perfect.",
         "## Scores",
-        _table(("", "problems", *(f"@{k}" for k in KS), "p95@1", "p99@1", "worst@1"), _rows(found)),
+        _table(
+            ("", "problems", *(f"@{k}" for k in KS), "p95@1", "p99@1", "worst@1"), _rows(evaluation)
+        ),
         *[f"- {note}" for note in notes if note],
         *([_picture("Regret@k", pictures)] if pictures else []),
         "## Slices",
         _table(
-            ("slice", "problems", "@1", "@3", "@5", "p99@1", "ATen alone"), list(_slices(found))
+            ("slice", "problems", "@1", "@3", "@5", "p99@1", "ATen alone"),
+            list(_slices(evaluation)),
         ),
         *([_picture("Slices", pictures)] if pictures else []),
         "## Error of the times",
@@ -113,7 +115,7 @@ def markdown(
                     *(f"{e[n]:.4f}" for n in ("mse", "rmse")),
                     *(f"{e[n]:.3f}" for n in ("factor", "median")),
                 )
-                for part, e in found.errors.items()
+                for part, e in evaluation.errors.items()
             ],
         ),
         "`near` are configs within 1.5 times the best: those that matter.",
@@ -124,14 +126,14 @@ def markdown(
     return "\n\n".join(parts) + "\n"
 
 
-def _rows(found: Evaluation) -> list[Sequence[str]]:
-    rows: list[Sequence[str]] = [("**model**", *_numbers(found.model["all"]))]
-    if found.noise:
+def _rows(evaluation: Evaluation) -> list[Sequence[str]]:
+    rows: list[Sequence[str]] = [("**model**", *_numbers(evaluation.model["all"]))]
+    if evaluation.noise:
         blank = ("", "", "")
-        rows.append(("noise alone", "", *(f"{value:.4f}" for value in found.noise), *blank))
-    if found.aten:
-        rows.append(("ATen alone", *_numbers(found.aten["all"])))
-    rows += [(name, *_numbers(slices["all"])) for name, slices in found.baselines.items()]
+        rows.append(("noise alone", "", *(f"{value:.4f}" for value in evaluation.noise), *blank))
+    if evaluation.aten:
+        rows.append(("ATen alone", *_numbers(evaluation.aten["all"])))
+    rows += [(name, *_numbers(slices["all"])) for name, slices in evaluation.baselines.items()]
     return rows
 
 
@@ -142,10 +144,10 @@ def _numbers(scores: Sequence[Score]) -> list[str]:
     return [f"{first.problems:,}", *means, *[""] * (len(KS) - len(means)), *rest]
 
 
-def _slices(found: Evaluation) -> list[Sequence[str]]:
+def _slices(evaluation: Evaluation) -> list[Sequence[str]]:
     rows: list[Sequence[str]] = []
-    for name, scores in found.model.items():
-        aten = f"{found.aten[name][0].geomean:.4f}" if name in found.aten else ""
+    for name, scores in evaluation.model.items():
+        aten = f"{evaluation.aten[name][0].geomean:.4f}" if name in evaluation.aten else ""
         means = (f"{score.geomean:.4f}" for score in scores[:3])
         rows.append((name, f"{scores[0].problems:,}", *means, f"{scores[0].p99:.3f}", aten))
     return rows

@@ -1,8 +1,8 @@
 """Model files: weights and plain metadata, as `.pt` or `.safetensors`.
 
-Nothing in a model file can run code: `.pt` is read with `weights_only=True`, which knows tensors
-and plain containers alone, and what comes out is checked name by name and shape by shape against
-the network it claims to be.
+Nothing in a model file can run code: `.pt` is read with `weights_only=True`, which accepts tensors
+and plain containers only, and the weights are checked by name and shape against the network that
+the metadata describe.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +19,15 @@ import safetensors.numpy
 
 from torch_diode.files.atomic import replacing
 from torch_diode.files.file_errors import naming_file
-from torch_diode.model.features.problem_arrays import Floats
-from torch_diode.model.metadata import ModelMetadata
-from torch_diode.model.wrapper import ModelWrapper
+from torch_diode.model.metadata import SUFFIXES, ModelMetadata
+from torch_diode.model.networks import file_names, module_names
 from torch_diode.types.errors import FileFaultError
 
 if TYPE_CHECKING:
+    from torch_diode.model.features.problem_arrays import Floats
     from torch_diode.model.networks.timing_models import TimingNetwork
+    from torch_diode.model.wrapper import ModelWrapper
 
-SUFFIXES = (".pt", ".safetensors")
 _MOST_BYTES = 64 * 2**20
 _KEY = "torch_diode"
 _TORCH_FAULTS = (
@@ -41,41 +40,15 @@ _TORCH_FAULTS = (
     AttributeError,
     AssertionError,
 )
-"""What torch.load raises for files that are not what they seem; it has no error of its own."""
-
-
-@dataclass(frozen=True, order=True)
-class ModelPointer:
-    """Where a model lies and what it is for; nothing of it is read before `load`."""
-
-    heuristic: str
-    hardware: str
-    name: str
-    path: Path
-
-    @property
-    def card_path(self) -> Path:
-        """The card beside the model."""
-        return self.path.with_suffix(".json")
-
-    def load(self) -> ModelWrapper:
-        """The model, ready to be asked. Refused if it was made for another hardware than the
-        folder it lies in says."""
-        model = load_model(self.path)
-        if model.metadata.hardware != self.hardware:
-            raise FileFaultError(
-                f"{self.path}: got a model of {model.metadata.hardware!r:.60}; expected one of "
-                f"{self.hardware}; move it to that hardware's folder"
-            )
-        return model
+"""Raised by torch.load for damaged files; it has no error class of its own."""
 
 
 def save_model(
     path: str | os.PathLike[str], weights: Mapping[str, Any], metadata: ModelMetadata
 ) -> None:
-    """Write a model; the suffix says which form. `weights` is a network's `state_dict`."""
+    """Write a model, in the form its suffix names. `weights` is a network's `state_dict`."""
     target = Path(path)
-    arrays = {name: np.asarray(value.detach().cpu()) for name, value in weights.items()}
+    arrays = {name: np.asarray(value.detach().cpu()) for name, value in file_names(weights).items()}
     arrays = {name: np.ascontiguousarray(a, np.float32) for name, a in arrays.items()}
     check_suffix(target)
     with replacing(target) as temporary:
@@ -90,18 +63,20 @@ def save_model(
 
 
 def load_model(path: str | os.PathLike[str]) -> ModelWrapper:
-    """Read a model, checked; one clear error for whatever is wrong with the file."""
+    """Read and check a model; any fault of the file is a `FileFaultError`."""
+    from torch_diode.model.wrapper import ModelWrapper
+
     return ModelWrapper(*load_weights(path))
 
 
 def load_network(path: str | os.PathLike[str]) -> tuple[ModelMetadata, TimingNetwork]:
-    """Read a model as a torch network: to score it on a whole dataset, or to train it further."""
+    """Read a model as a torch network, to score it on a dataset or to train it further."""
     metadata, arrays = load_weights(path)
     return metadata, network_of(metadata, arrays)
 
 
 def network_of(metadata: ModelMetadata, arrays: Mapping[str, Floats]) -> TimingNetwork:
-    """The torch network that a model's weights are of."""
+    """Build the torch network of a model's weights."""
     import torch
 
     from torch_diode.model.networks.timing_models import build_network
@@ -112,7 +87,7 @@ def network_of(metadata: ModelMetadata, arrays: Mapping[str, Floats]) -> TimingN
 
 
 def load_weights(path: str | os.PathLike[str]) -> tuple[ModelMetadata, dict[str, Floats]]:
-    """What a model file says of itself, and its weights by name, checked against it."""
+    """Read a model's metadata and its weights by name, checked against each other."""
     target = Path(path)
     check_suffix(target)
     with naming_file(target):
@@ -121,13 +96,14 @@ def load_weights(path: str | os.PathLike[str]) -> tuple[ModelMetadata, dict[str,
         raise FileFaultError(f"{target}: got {size} bytes; expected a model of at most 64 MiB")
     read = _read_safetensors if target.suffix == ".safetensors" else _read_pt
     text, arrays = read(target)
+    arrays = module_names(arrays)
     metadata = ModelMetadata.from_json(text, str(target))
     _check_weights(target, metadata, arrays)
     return metadata, arrays
 
 
 def check_suffix(path: Path) -> None:
-    """Refuse a model path whose ending says nothing about its form."""
+    """Refuse a model path whose suffix names no form."""
     if path.suffix not in SUFFIXES:
         raise FileFaultError(
             f"{path}: got a model path ending in {path.suffix!r}; expected {' or '.join(SUFFIXES)}"
@@ -135,18 +111,18 @@ def check_suffix(path: Path) -> None:
 
 
 def read_tensors(path: Path, device: str = "cpu") -> dict[str, Any]:
-    """Named tensors and plain values from a file of torch's own form; nothing in it can run."""
+    """Read tensors and plain values from a torch file, without running any code in it."""
     import torch
     from torch import _weights_only_unpickler as unpickler
 
-    # What torch refuses a file with is no class of its own.
+    # torch exports no name for this error.
     more_than_plain: type[Exception] = unpickler.UnpicklingError  # type: ignore[attr-defined]
     try:
         with naming_file(path):
             _check_sums(path)
             data = torch.load(path, map_location=device, weights_only=True)
     except more_than_plain:
-        # Torch's own words are advice on how to load it all the same.
+        # torch's own message advises how to load it all the same.
         raise FileFaultError(
             f"{path}: got a file with more in it than tensors and plain values; expected a "
             "torch-diode model"
@@ -161,8 +137,8 @@ def read_tensors(path: Path, device: str = "cpu") -> dict[str, Any]:
 
 
 def _check_sums(path: Path) -> None:
-    """Refuse a file with a flipped byte, which torch would read as another number; and one that
-    is no archive: such were torch's files long ago, and a bare pickle is one still."""
+    """Refuse a file with a flipped byte, which torch would read as another number, and a file that
+    is no archive, such as a bare pickle."""
     if not zipfile.is_zipfile(path):
         raise FileFaultError(
             f"{path}: got a file that is no plain model (no archive of torch's); expected tensors "
@@ -201,7 +177,7 @@ def _read_safetensors(path: Path) -> tuple[object, dict[str, Floats]]:
 
 
 def _check_weights(path: Path, metadata: ModelMetadata, arrays: dict[str, Floats]) -> None:
-    """Names and shapes are those of the network the metadata name, and all numbers finite."""
+    """Require the names and shapes of the network that the metadata name, and finite numbers."""
     from torch_diode.model.networks.timing_models import NETWORKS, build_network
 
     if metadata.kind not in NETWORKS or (metadata.kind == "base" and "encoder" in metadata.shape):
@@ -216,9 +192,9 @@ def _check_weights(path: Path, metadata: ModelMetadata, arrays: dict[str, Floats
         )
     network = build_network(metadata.kind, metadata.shape)
     expected = {name: tuple(value.shape) for name, value in network.state_dict().items()}
-    found = {name: value.shape for name, value in arrays.items()}
-    if found != expected:
-        wrong = sorted(set(found.items()) ^ set(expected.items()))
+    shapes = {name: value.shape for name, value in arrays.items()}
+    if shapes != expected:
+        wrong = sorted(set(shapes.items()) ^ set(expected.items()))
         raise FileFaultError(
             f"{path}: got weights that do not fit a {metadata.kind} network, first {wrong[0]!s:.80}"
         )
@@ -228,8 +204,7 @@ def _check_weights(path: Path, metadata: ModelMetadata, arrays: dict[str, Floats
 
 
 def _least_weights(shape: Mapping[str, int]) -> int:
-    """How many weights a network has at least, so that a file cannot have a far larger one built
-    than it holds."""
+    """Lower bound on the number of weights: a small file must not have a huge network built."""
     deep = (shape.get("layers", 1) - 1) * shape.get("hidden", 1) ** 2
     each = (shape.get("aten_layers", 1) - 1) * shape.get("aten_hidden", 1) ** 2
     aten = max(each, shape.get("aten_hidden", 1)) * shape.get("aten_members", 1)

@@ -1,8 +1,7 @@
-"""The registry: which models there are, and which one serves a hardware.
+"""Registry of model files, and the model that serves a hardware.
 
-Models lie in `<folder>/<heuristic>/<hardware>/<name>.pt` (or `.safetensors`). Folders are the
-user's own, named in `TORCH_DIODE_MODEL_PATH`, and those that came with the package, in this order:
-who puts a model of their own there wants it used.
+Models lie in `<folder>/<heuristic>/<hardware>/<name>.pt` (or `.safetensors`). Folders are those the
+user names in `TORCH_DIODE_MODEL_PATH`, then those of the package: a user's own model comes first.
 """
 
 from __future__ import annotations
@@ -11,22 +10,54 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch_diode.files.file_errors import naming_file
-from torch_diode.hardware import detect, known, stand_ins
-from torch_diode.model.checkpoint import SUFFIXES, ModelPointer
-from torch_diode.model.wrapper import ModelWrapper
+from torch_diode.hardware.catalog import known, stand_ins
+from torch_diode.model.metadata import SUFFIXES
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
-from torch_diode.types.hardware import Hardware
+
+if TYPE_CHECKING:
+    from torch_diode.model.wrapper import ModelWrapper
+    from torch_diode.types.hardware import Hardware
 
 PATH_VARIABLE = "TORCH_DIODE_MODEL_PATH"
 FOLDER = "trained_models"
+SHIPPED = "shipped"
+"""Stands for the package's own model wherever a model file is named."""
+
+
+@dataclass(frozen=True, order=True)
+class ModelPointer:
+    """Path and purpose of a model file, which is not read before `load`."""
+
+    heuristic: str
+    hardware: str
+    name: str
+    path: Path
+
+    @property
+    def card_path(self) -> Path:
+        """Path of the card beside the model."""
+        return self.path.with_suffix(".json")
+
+    def load(self) -> ModelWrapper:
+        """Load the model; refuse it if it was made for another hardware than its folder names."""
+        from torch_diode.model.checkpoint import load_model
+
+        model = load_model(self.path)
+        if model.metadata.hardware != self.hardware:
+            raise FileFaultError(
+                f"{self.path}: got a model of {model.metadata.hardware!r:.60}; expected one of "
+                f"{self.hardware}; move it to that hardware's folder"
+            )
+        return model
 
 
 def shipped_folders() -> tuple[Path, ...]:
-    """Where the package's own models lie: inside an installed wheel, or beside a checkout."""
+    """Folders of the package's own models: inside an installed wheel, or beside a checkout."""
     package = Path(__file__).resolve().parent.parent
     inside, beside = package / FOLDER, package.parent / FOLDER
     is_checkout = (package.parent / "pyproject.toml").is_file()
@@ -34,54 +65,74 @@ def shipped_folders() -> tuple[Path, ...]:
 
 
 def user_folders() -> tuple[Path, ...]:
-    """The folders the user names, separated as in PATH."""
-    named = os.environ.get(PATH_VARIABLE, "")
-    return tuple(Path(part).expanduser() for part in named.split(os.pathsep) if part)
+    """Folders in `TORCH_DIODE_MODEL_PATH`, separated as in PATH."""
+    folders = os.environ.get(PATH_VARIABLE, "").split(os.pathsep)
+    return tuple(Path(folder).expanduser() for folder in folders if folder)
+
+
+def shipped_model(hardware: Hardware) -> ModelPointer | None:
+    """Find the package's own model for a chip or its stand-in."""
+    return ModelRegistry(shipped_folders()).find("matmul", hardware)
+
+
+def model_file(name: str, hardware: Hardware) -> Path:
+    """Resolve a user's model argument: a path, or `shipped`."""
+    if name != SHIPPED:
+        return Path(name)
+    pointer = shipped_model(hardware)
+    if pointer is None:
+        raise EmptySelectionError(
+            f"model: got {SHIPPED}, and none came along for {hardware.name}; expected a chip that "
+            "has one; name a model file instead"
+        )
+    return pointer.path
 
 
 def load_registered(
     heuristic: str = "matmul", hardware: Hardware | str | None = None, name: str = ""
 ) -> ModelWrapper:
-    """The model for a hardware (this machine's if none is named), from the user's folders or the
+    """Load the model for a hardware (by default this machine's) from the user's folders or the
     shipped ones; `ModelHeuristic` makes a heuristic of it."""
-    if not isinstance(hardware, Hardware):
-        hardware = detect() if hardware is None else known(hardware)
-    pointer = ModelRegistry().find(heuristic, hardware, name)
+    if hardware is None:
+        from torch_diode.hardware import detect
+
+        hardware = detect()
+    elif isinstance(hardware, str):
+        hardware = known(hardware)
+    registry = ModelRegistry()
+    pointer = registry.find(heuristic, hardware, name)
     if pointer is None:
         raise EmptySelectionError(
             f"model: got no {heuristic} model for {hardware.name}; expected one in "
-            f"{', '.join(map(str, ModelRegistry().folders))} or in {PATH_VARIABLE}"
+            f"{', '.join(map(str, registry.folders))} or in {PATH_VARIABLE}"
         )
     return pointer.load()
 
 
 class ModelRegistry:
-    """The models in some folders, the first folder's before the next one's."""
+    """Models in some folders, by default the user's and then the shipped ones."""
 
     def __init__(self, folders: Iterable[str | os.PathLike[str]] | None = None) -> None:
         given = (*user_folders(), *shipped_folders()) if folders is None else folders
         self.folders = tuple(Path(folder) for folder in given)
 
     def pointers(self, heuristic: str | None = None) -> list[ModelPointer]:
-        """All models, folder by folder, each folder's in the order of their names."""
-        found: list[ModelPointer] = []
-        for folder in self.folders:
-            found += sorted(pointer for pointer in _within(folder))
-        return [p for p in found if heuristic in (None, p.heuristic)]
+        """List all models, folder by folder, sorted within each."""
+        models = [pointer for folder in self.folders for pointer in sorted(_within(folder))]
+        return [p for p in models if heuristic in (None, p.heuristic)]
 
     def find(self, heuristic: str, hardware: Hardware, name: str = "") -> ModelPointer | None:
-        """The model for a hardware, or for the best stand-in that has one; None where there is
-        none. Of several, the first folder's first; `name` asks for a certain one."""
-        offered = [p for p in self.pointers(heuristic) if name in ("", p.name)]
-        for chip in stand_ins(hardware, [p.hardware for p in offered]):
-            for pointer in offered:
+        """Find the model for a hardware, or for its best stand-in that has one; None if there is
+        none. Of several, the first folder's first; `name` selects a certain one."""
+        models = [p for p in self.pointers(heuristic) if name in ("", p.name)]
+        for chip in stand_ins(hardware, [p.hardware for p in models]):
+            for pointer in models:
                 if pointer.hardware == chip:
                     return pointer
         return None
 
     def manifest(self) -> dict[str, Any]:
-        """What there is, as JSON holds it: each model with its size, its hash and its card.
-        `torch-diode models --json` prints it."""
+        """List each model with its size, hash and card, as `torch-diode models --json` prints."""
         return {"version": 1, "models": [_entry(pointer) for pointer in self.pointers()]}
 
 

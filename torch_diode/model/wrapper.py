@@ -1,4 +1,4 @@
-"""A loaded model as a heuristic asks it: times, the limits of what it knows, a fingerprint."""
+"""A loaded model as heuristics use it: predictions, limits, caveats and a fingerprint."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import numpy.typing as npt
 from torch_diode.hardware.versions import same_release
 from torch_diode.model.features.problem_arrays import Floats
 from torch_diode.model.metadata import SWEEP, ModelMetadata
+from torch_diode.model.networks import file_names
 from torch_diode.model.serving.inference import NumpyNetwork
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import HardwareMismatchError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
-_BEYOND = 4.0
-"""How many times the greatest size met in training a problem may have."""
+_MAX_EXTRAPOLATION = 4.0
+"""Largest size of a problem, as a multiple of the largest in training."""
 
 
 class ModelWrapper:
-    """Fits `heuristics.model.TimingModel`: `ModelHeuristic(wrapper)` is a heuristic."""
+    """Implements `heuristics.model.TimingModel`: `ModelHeuristic(wrapper)` is a heuristic."""
 
     def __init__(self, metadata: ModelMetadata, arrays: Mapping[str, Floats]) -> None:
         self.metadata = metadata
@@ -30,20 +31,20 @@ class ModelWrapper:
         self._fingerprint = _fingerprint(metadata, arrays)
         self._covers = frozenset(metadata.covers)
         self.open_sizes = SWEEP in metadata.options.get("methods", [SWEEP])
-        """Whether the times it learnt are of kernels that get their sizes as arguments."""
+        """True if the training timings are of kernels that take their sizes as arguments."""
         self._limits = {
-            name: metadata.ranges.get(name, [0.0, np.inf])[1] * _BEYOND
+            name: metadata.ranges.get(name, [0.0, np.inf])[1] * _MAX_EXTRAPOLATION
             for name in ("M", "N", "K", "B", "flops")
         }
 
     def predict_us(
         self, problem: MMShape, candidates: Candidates, hardware: Hardware
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Microseconds for every candidate, and the error to expect of each for this problem."""
+        """Predict the microseconds of every candidate, and the expected error of each."""
         return self._network.predict(problem, candidates, hardware)
 
     def supports(self, problem: MMShape, hardware: Hardware) -> str | None:
-        """None where the model may be asked; otherwise why not."""
+        """None if the model covers the problem on this hardware; otherwise the reason."""
         if hardware.arch != self.metadata.arch:
             return (
                 f"the model is of {self.metadata.arch} ({self.metadata.hardware}), "
@@ -60,7 +61,7 @@ class ModelWrapper:
         return None
 
     def require(self, hardware: Hardware) -> None:
-        """Raise where the model is of another chip family: its kernels are others."""
+        """Raise if the model is of another chip family, whose kernels differ."""
         if hardware.arch != self.metadata.arch:
             raise HardwareMismatchError(
                 f"model: got one of {self.metadata.hardware} ({self.metadata.arch}); expected "
@@ -75,33 +76,33 @@ class ModelWrapper:
         triton: str,
         templates: Mapping[str, str] | None = None,
     ) -> list[str]:
-        """Where this machine differs from what the model was trained on, a sentence each; a
-        strict user abstains if there is any. `templates` are the hashes of those here."""
-        found = []
+        """Differences between this machine and the training data, a sentence each; strict settings
+        abstain if there is any. `templates` are the hashes of the templates here."""
+        caveats = []
         if hardware.name != self.metadata.hardware:
-            found.append(f"model of {self.metadata.hardware} used on {hardware.name}")
+            caveats.append(f"model of {self.metadata.hardware} used on {hardware.name}")
         pairs = (("torch", torch, self.metadata.torch), ("triton", triton, self.metadata.triton))
         for name, here, trained in pairs:
             if not same_release(here, trained):
-                found.append(f"model trained under {name} {', '.join(trained)}, this is {here}")
-        met = {text.partition("=")[0] for text in self.metadata.template_hashes}
+                caveats.append(f"model trained under {name} {', '.join(trained)}, this is {here}")
+        known = {text.partition("=")[0] for text in self.metadata.template_hashes}
         changed = [
             name
             for name, text in (templates or {}).items()
-            if name in met and f"{name}={text}" not in self.metadata.template_hashes
+            if name in known and f"{name}={text}" not in self.metadata.template_hashes
         ]
         if changed:
-            found.append(f"template changed since the model was trained: {', '.join(changed)}")
-        return found
+            caveats.append(f"template changed since the model was trained: {', '.join(changed)}")
+        return caveats
 
     def fingerprint(self) -> str:
-        """Changes with the weights, the features and the limits."""
+        """Hash of the weights and the metadata."""
         return self._fingerprint
 
 
 def _fingerprint(metadata: ModelMetadata, arrays: Mapping[str, Floats]) -> str:
-    found = hashlib.sha256(metadata.to_json().encode())
-    for name in sorted(arrays):
-        found.update(name.encode())
-        found.update(np.ascontiguousarray(arrays[name]).tobytes())
-    return found.hexdigest()[:20]
+    digest = hashlib.sha256(metadata.to_json().encode())
+    for name, array in sorted(file_names(arrays).items()):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:20]

@@ -32,7 +32,7 @@ class HoldoutSelection:
     """How many were asked about."""
     how: str
 
-    def told(self, count: int) -> str:
+    def describe(self, count: int) -> str:
         """In words, with so many of them left in the end."""
         which = f"all {count:,}" if count == self.total else f"{count:,} of {self.total:,}"
         return f"{which} problems{self.how}"

@@ -1,10 +1,9 @@
-"""The networks: log(time / roofline) of Triton configs and of ATen.
+"""Networks that predict log(time / roofline) of Triton configs and of ATen.
 
-A ranking asks about one problem and a thousand candidates, so a network is built of a part that
-sees the problem alone, may be as wide as it likes and runs once, and a part that runs for every
-candidate and has to be narrow. ATen has a head of its own: its time has nothing to do with configs
-and jumps where the library changes kernels; splits of K, which the library runs as a batch, have
-one too. The doubt says how far off all of them are.
+A ranking is of one problem and a thousand candidates, so a network has a wide part that reads the
+problem and runs once, and a narrow part that runs for every candidate. ATen has a head of its own:
+its time is unrelated to configs and jumps where the library changes kernels; so have splits of K,
+which the library runs as a batch. The uncertainty estimates the error of all of them.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from torch_diode.model.features.names import (
     SPLIT_NAMES,
     VENDOR_NAMES,
 )
-from torch_diode.model.networks.limits import (
-    APART_FLOOR,
-    APART_SHIFT,
-    LEAST_DOUBT,
-    MOST_DEVIATIONS,
-    MOST_DOUBT,
+from torch_diode.model.networks import (
+    CLIP_DEVIATIONS,
+    MAX_LOG_SIGMA,
+    MIN_LOG_SIGMA,
+    SPREAD_FLOOR,
+    SPREAD_SHIFT,
 )
 from torch_diode.types.errors import InvalidValueError
 
@@ -40,7 +39,7 @@ _SPLIT_HIDDEN = 32
 
 
 class Standardise(nn.Module):
-    """Features to mean 0 and deviation 1, as they were in training."""
+    """Standardise features by their mean and deviation in training."""
 
     mean: Tensor
     scale: Tensor
@@ -51,24 +50,24 @@ class Standardise(nn.Module):
         self.register_buffer("scale", torch.ones(width))
 
     def fit(self, features: Tensor) -> None:
-        """Take mean and deviation from these; a constant column becomes zero."""
+        """Set mean and deviation to those of `features`; a constant column becomes zero."""
         self.mean.copy_(features.mean(0))
         deviation = features.std(0)
         self.scale.copy_(torch.where(deviation > 1e-4, 1 / deviation.clamp(min=1e-4), 0.0))
 
     def forward(self, features: Tensor) -> Tensor:
-        """Clipped to what training may have met."""
+        """Standardise and clip."""
         standard = (features - self.mean) * self.scale
-        return standard.clamp(-MOST_DEVIATIONS, MOST_DEVIATIONS)
+        return standard.clamp(-CLIP_DEVIATIONS, CLIP_DEVIATIONS)
 
 
 class VendorHead(nn.Module):
-    """Several small networks on the features of one library call; their mean is the prediction,
-    and their disagreement a hint of how sure it is.
+    """Ensemble of small networks on the features of one library call; its mean is the prediction,
+    and its spread an input of the uncertainty.
 
     `shift` is set after training: the best of a thousand predicted configs looks better than it is
     (the luckiest error wins), the one prediction of ATen does not, and the shift makes the two
-    comparable. `trained` is 1 once the head has seen any timing: until then it must not be asked.
+    comparable. `trained` is 1 once the head has seen any timing; until then it is not used.
     """
 
     shift: Tensor
@@ -88,8 +87,8 @@ class VendorHead(nn.Module):
     def members(
         self, problem: Tensor, call: Tensor, dropout: float = 0.0, offset: Tensor | None = None
     ) -> Tensor:
-        """Each network's own prediction: members by rows. An `offset` is added to the first
-        layer's units."""
+        """Predict with each member: members by rows. An `offset` is added to the units of the first
+        layer."""
         x = self.norm(torch.cat([problem, call], dim=1)).expand(len(self.weights[0]), -1, -1)
         for number, (weight, bias) in enumerate(
             zip(self.weights[:-1], self.biases[:-1], strict=True)
@@ -101,42 +100,42 @@ class VendorHead(nn.Module):
         return torch.baddbmm(self.biases[-1], x, self.weights[-1]).squeeze(2)
 
     def forward(self, problem: Tensor, call: Tensor) -> Tensor:
-        """log(time / roofline), one a row."""
+        """Predict log(time / roofline) of each row."""
         return self.members(problem, call).mean(0) + self.shift
 
 
 class Uncertainty(nn.Module):
-    """The log deviation of the errors of a problem's predictions: of its configs, of ATen, and of
-    splits of K. A tiny network, for it is fitted to the errors on problems kept from training."""
+    """Log deviation of the errors of a problem's predictions: of its configs, of ATen, and of
+    splits of K. A tiny network: it is fitted to the errors on held-out problems."""
 
     def __init__(self, hidden: int = 16) -> None:
         super().__init__()
         self.first = nn.Linear(PROBLEM_WIDTH + 1, hidden)
         self.second = nn.Linear(hidden, 3)
 
-    def begin(self, typical: list[float]) -> None:
-        """Start from the same deviations for every problem."""
+    def initialise(self, typical: list[float]) -> None:
+        """Initialise to the same deviations for every problem."""
         with torch.no_grad():
             self.second.weight.zero_()
             self.second.bias.copy_(torch.log(torch.tensor(typical)))
 
     @staticmethod
     def inputs(problem: Tensor, members: Tensor) -> Tensor:
-        """Standardised problem features, and how far ATen's members are apart."""
-        apart = torch.log(members.std(0, correction=0) + APART_FLOOR) + APART_SHIFT
-        return torch.cat([problem, apart[:, None]], dim=1)
+        """Concatenate standardised problem features and the spread of ATen's members."""
+        spread = torch.log(members.std(0, correction=0) + SPREAD_FLOOR) + SPREAD_SHIFT
+        return torch.cat([problem, spread[:, None]], dim=1)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Problems by three."""
+        """Predict log deviations: problems by three."""
         result: Tensor = self.second(torch.tanh(self.first(inputs)))
-        return result.clamp(LEAST_DOUBT, MOST_DOUBT)
+        return result.clamp(MIN_LOG_SIGMA, MAX_LOG_SIGMA)
 
 
 class MatmulTimingModel(nn.Module):
-    """The plain one: a feed-forward network on problem, config and joint features.
+    """Feed-forward network on problem, config and joint features.
 
-    The first layer's share of the problem is computed once a problem and added to each of its
-    candidates, which is the same as feeding both in together.
+    The problem's part of the first layer is computed once per problem and added to each of its
+    candidates, which equals concatenating the features.
     """
 
     kind = "base"
@@ -165,10 +164,10 @@ class MatmulTimingModel(nn.Module):
         self.out = nn.Linear(hidden, 1)
         self.aten = VendorHead(PROBLEM_WIDTH + VENDOR_WIDTH, aten_hidden, aten_members, aten_layers)
         self.split = VendorHead(PROBLEM_WIDTH + SPLIT_WIDTH, _SPLIT_HIDDEN)
-        self.doubt = Uncertainty()
+        self.uncertainty = Uncertainty()
 
     def forward(self, problem: Tensor, config: Tensor, group: Tensor) -> Tensor:
-        """log(time / roofline) of each config; `group` says which row of `problem` is its."""
+        """Predict log(time / roofline) of each config; `group` is its row of `problem`."""
         x = self.config_in(self.config_norm(config))
         x = torch.relu(x + repeat_per_candidate(self.problem_in(self.problem_norm(problem)), group))
         for layer in self.hidden:
@@ -178,10 +177,10 @@ class MatmulTimingModel(nn.Module):
 
 
 class DeepMatmulTimingModel(nn.Module):
-    """The deep one: a wide network reads the problem and sets, for each residual block that the
-    candidates run through, a scale and a shift of every hidden unit; so each problem has a network
-    of its own, at the cost of a narrow one. A glance is a second output, right after the first
-    layer: enough to tell which of a thousand candidates are worth the other layers."""
+    """Residual network with feature-wise modulation (FiLM): a wide encoder reads the problem and
+    sets, for each residual block of the candidates, a scale and a shift of every hidden unit, so
+    that each problem has a network of its own at the cost of a narrow one. The prefilter is a second
+    output, after the first layer: it tells which candidates are worth the residual blocks."""
 
     kind = "deep"
 
@@ -208,67 +207,66 @@ class DeepMatmulTimingModel(nn.Module):
         self.encoder = nn.ModuleList(
             [nn.Linear(PROBLEM_WIDTH, encoder), nn.Linear(encoder, encoder)]
         )
-        self.setters = nn.ModuleList(nn.Linear(encoder, 2 * hidden) for _ in range(layers + 1))
+        self.film_layers = nn.ModuleList(nn.Linear(encoder, 2 * hidden) for _ in range(layers + 1))
         self.config_in = nn.Linear(CONFIG_WIDTH, hidden, bias=False)
         self.first = nn.ModuleList(nn.Linear(hidden, hidden, bias=False) for _ in range(layers))
         self.second = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(layers))
         self.out = nn.Linear(hidden, 1)
         self.problem_out = nn.Linear(encoder, hidden + 1)
-        self.glance_out = nn.Linear(encoder, hidden + 1)
+        self.prefilter_out = nn.Linear(encoder, hidden + 1)
         self.aten = VendorHead(PROBLEM_WIDTH + VENDOR_WIDTH, aten_hidden, aten_members, aten_layers)
         self.split = VendorHead(PROBLEM_WIDTH + SPLIT_WIDTH, _SPLIT_HIDDEN)
-        self.doubt = Uncertainty()
-        for setter in (*self.setters, self.problem_out, self.glance_out):
-            nn.init.normal_(setter.weight, std=0.02)
-            nn.init.zeros_(setter.bias)
+        self.uncertainty = Uncertainty()
+        for layer in (*self.film_layers, self.problem_out, self.prefilter_out):
+            nn.init.normal_(layer.weight, std=0.02)
+            nn.init.zeros_(layer.bias)
         for name, weight in self.second.named_parameters():
             if name.endswith("weight"):
                 nn.init.normal_(weight, std=0.01)
 
     def forward(self, problem: Tensor, config: Tensor, group: Tensor) -> Tensor:
-        """log(time / roofline) of each config; `group` says which row of `problem` is its."""
-        return self._through(*self._enter(problem, config, group), group)
+        """Predict log(time / roofline) of each config; `group` is its row of `problem`."""
+        return self._blocks(*self._first_layer(problem, config, group), group)
 
-    def both(self, problem: Tensor, config: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
-        """The same, and what a glance says of it, which alone is left open to be trained."""
+    def with_prefilter(
+        self, problem: Tensor, config: Tensor, group: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Predict without gradients, and with the prefilter, which alone can be trained."""
         with torch.no_grad():
-            code, x = self._enter(problem, config, group)
-            predicted = self._through(code, x, group)
-        ends = self.glance_out(code)
-        return predicted, (x * repeat_per_candidate(ends[:, :-1], group)).sum(
-            1
-        ) + repeat_per_candidate(ends[:, -1], group)
+            code, x = self._first_layer(problem, config, group)
+            predicted = self._blocks(code, x, group)
+        ends = self.prefilter_out(code)
+        return predicted, _per_problem_output(x, ends[:, :-1], ends[:, -1], group)
 
-    def _enter(self, problem: Tensor, config: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
-        """The problems' code, and the first units of each config."""
+    def _first_layer(self, problem: Tensor, config: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
+        """Encode the problems, and compute the first units of each config."""
         code = self.problem_norm(problem)
         for layer in self.encoder:
             code = torch.relu(layer(code))
         x = self.config_in(self.config_norm(config))
-        return code, torch.relu(self._set(0, x, code, group))
+        return code, torch.relu(self._modulate(0, x, code, group))
 
-    def _through(self, code: Tensor, x: Tensor, group: Tensor) -> Tensor:
+    def _blocks(self, code: Tensor, x: Tensor, group: Tensor) -> Tensor:
         for number, (first, second) in enumerate(zip(self.first, self.second, strict=True), 1):
-            x = x + second(torch.relu(self._set(number, first(x), code, group)))
+            x = x + second(torch.relu(self._modulate(number, first(x), code, group)))
         ends = self.problem_out(code)
-        weights = self.out.weight[0] + ends[:, :-1]
-        own = self.out.bias + ends[:, -1]
-        result: Tensor = (x * repeat_per_candidate(weights, group)).sum(1) + repeat_per_candidate(
-            own, group
-        )
-        return result
+        weights, bias = self.out.weight[0] + ends[:, :-1], self.out.bias + ends[:, -1]
+        return _per_problem_output(x, weights, bias, group)
 
-    def _set(self, number: int, x: Tensor, code: Tensor, group: Tensor) -> Tensor:
-        scale, shift = self.setters[number](code).chunk(2, dim=1)
-        result: Tensor = x * repeat_per_candidate(1 + scale, group) + repeat_per_candidate(
-            shift, group
-        )
-        return result
+    def _modulate(self, number: int, x: Tensor, code: Tensor, group: Tensor) -> Tensor:
+        scale, shift = self.film_layers[number](code).chunk(2, dim=1)
+        return x * repeat_per_candidate(1 + scale, group) + repeat_per_candidate(shift, group)
 
 
 def repeat_per_candidate(rows: Tensor, group: Tensor) -> Tensor:
-    """Each problem's row for each of its configs. As indexing, and faster to differentiate."""
+    """Repeat each problem's row for each of its configs; faster to differentiate than indexing."""
     return rows.index_select(0, group)
+
+
+def _per_problem_output(x: Tensor, weights: Tensor, bias: Tensor, group: Tensor) -> Tensor:
+    """Apply each problem's own output layer to its configs."""
+    output = (x * repeat_per_candidate(weights, group)).sum(1)
+    return output + repeat_per_candidate(bias, group)
 
 
 TimingNetwork = MatmulTimingModel | DeepMatmulTimingModel
@@ -278,7 +276,7 @@ NETWORKS: dict[str, type[MatmulTimingModel] | type[DeepMatmulTimingModel]] = {
 
 
 def build_network(kind: str, shape: Mapping[str, Any] | None = None) -> TimingNetwork:
-    """A fresh network of a kind, `base` or `deep`."""
+    """Build an untrained network of a kind, `base` or `deep`."""
     if kind not in NETWORKS:
         raise InvalidValueError(
             f"model type: got {kind!r:.40}; expected one of {', '.join(NETWORKS)}"

@@ -20,7 +20,7 @@ _REACH = 4.0
 _LEAST_SIGMA = 1e-4
 
 
-def chance_below(z: Reals) -> Reals:
+def normal_cdf(z: Reals) -> Reals:
     """The standard normal distribution, to four digits, in arrays and without scipy."""
     z = np.minimum(np.maximum(z, -6.0), 6.0)
     return np.asarray(1 / (1 + np.exp(-1.5976 * z - 0.07056 * z * z * z)))
@@ -34,13 +34,13 @@ def expected_regrets(log_times: Reals, sigma: Reals) -> Reals:
     low = float((log_times - _REACH * sigma).min())
     high = float(log_times[0] + _REACH * sigma[0])
     points = np.linspace(low, max(high, low + _LEAST_SIGMA), _POINTS)
-    above = chance_below((log_times[:, None] - points) / sigma[:, None])
+    above = normal_cdf((log_times[:, None] - points) / sigma[:, None])
     all_above = np.cumprod(above, axis=0)
     step = points[1] - points[0]
     return np.asarray((all_above - all_above[-1]).sum(axis=1) * step)
 
 
-def chance_slower(log_gain: float, sigma: float, other_sigma: float) -> float:
+def probability_slower(log_gain: float, sigma: float, other_sigma: float) -> float:
     """How likely a candidate predicted to be `log_gain` faster than another is in truth slower."""
     doubt = max(math.hypot(sigma, other_sigma), _LEAST_SIGMA)
-    return float(chance_below(np.array(-log_gain / doubt)))
+    return float(normal_cdf(np.array(-log_gain / doubt)))

@@ -1,14 +1,13 @@
-"""A trained network in numpy: what answers in a compile.
+"""Inference of a trained network in numpy, as a compile uses it.
 
 torch's dispatcher costs more than the arithmetic of a thousand candidates, and numpy gives the
-same numbers in every process. What depends on the candidates and the kind of problem is kept from
-one question to the next: a compile asks about the same space again and again.
+same numbers in every process. What depends on the candidates and the kind of problem is cached
+between calls: a compile ranks the same space again and again.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -32,8 +31,8 @@ from torch_diode.model.features.names import (
 from torch_diode.model.features.problem_arrays import Floats, OneProblem, ProblemArrays
 from torch_diode.model.features.roofline import roofline_us
 from torch_diode.model.features.vendor import split_features, vendor_features
-from torch_diode.model.networks.limits import MOST_LOG_RATIO
-from torch_diode.model.serving.layers import Folded, candidate_layers
+from torch_diode.model.networks import MAX_LOG_RATIO
+from torch_diode.model.serving.layers import Arrays, StandardisedLayer, candidate_layers
 from torch_diode.model.serving.one_thread import one_thread
 from torch_diode.model.serving.vendor_layers import UncertaintyLayers, VendorLayers
 from torch_diode.types.bounded_cache import BoundedCache
@@ -43,46 +42,44 @@ from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
-Arrays = Mapping[str, Floats]
 Rows = npt.NDArray[np.intp]
 
 _CONFIG = len(CONFIG_NAMES)
 _WIDTH = _CONFIG + len(JOINT_NAMES)
-_KINDS_KEPT = 16
-_MOST_KEPT = 8192
-"""Candidates whose working memory is kept; more than any space has."""
-_UNSEEN = 2.0
-"""A candidate of a template that was in no dataset comes after all others, at so many times the
-slowest of them: nothing is known of it."""
+_CACHED_KINDS = 16
+_MAX_WORKSPACE = 8192
+"""Candidates up to which a thread's working memory is kept; more than any space has."""
+_UNKNOWN_FACTOR = 2.0
+"""Candidates of an unknown template are predicted at this multiple of the slowest other one."""
 
 
-class _Kept(NamedTuple):
-    """What is known of some candidates before a problem's sizes are."""
+class _CandidateData(NamedTuple):
+    """What depends on the candidates and on the kind of problem, but not on its sizes."""
 
     configs: ConfigArrays
     features: Floats
-    """Their own features, clipped: a row for each."""
+    """Config features, clipped: a row each."""
     vendor: Rows
     split: Rows
-    """Splits of K, if anything is known of them."""
+    """Splits of K, if the model has learnt any."""
     splits: Floats
-    """Into how many parts each of those."""
-    unseen: Rows
+    """Number of parts of each of those."""
+    unknown: Rows
 
 
 class NumpyNetwork:
-    """The weights of a `base` or `deep` network, ready to be asked."""
+    """A `base` or `deep` network from its weights by name."""
 
     def __init__(self, kind: str, arrays: Arrays) -> None:
         self.kind = kind
         arrays = {name: np.asarray(a, np.float32) for name, a in arrays.items()}
         try:
             _check_widths(arrays)
-            limits = Folded.limits(arrays, "config_norm")
+            limits = StandardisedLayer.limits(arrays, "config_norm")
             self._layers = candidate_layers(kind, arrays)
             self._aten = VendorLayers(arrays, "aten")
             self._split = VendorLayers(arrays, "split")
-            self._doubt = UncertaintyLayers(arrays)
+            self._uncertainty = UncertaintyLayers(arrays)
         except KeyError as fault:
             raise InvalidValueError(
                 f"model weights: got none called {fault.args[0]!r}; expected those of a "
@@ -90,20 +87,21 @@ class NumpyNetwork:
             ) from None
         self._config_limits = [limit[:_CONFIG, None] for limit in limits]
         self._joint_low, self._joint_high = (limit[_CONFIG:, None] for limit in limits)
-        self._kept: WeakKeyDictionary[Candidates, BoundedCache[Any, _Kept]] = WeakKeyDictionary()
-        self._space = threading.local()
+        self._cache: WeakKeyDictionary[Candidates, BoundedCache[Any, _CandidateData]]
+        self._cache = WeakKeyDictionary()
+        self._local = threading.local()
 
     def predict_us(
         self, problem: MMShape, candidates: Candidates, hardware: Hardware
     ) -> npt.NDArray[np.float64]:
-        """Microseconds for every candidate, in their order."""
+        """Predict the microseconds of every candidate, in their order."""
         return self.predict(problem, candidates, hardware)[0]
 
     def predict(
         self, problem: MMShape, candidates: Candidates, hardware: Hardware
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Microseconds for every candidate, in their order, and the error to expect of each, as a
-        fraction of it."""
+        """Predict the microseconds of every candidate, in their order, and the expected error of
+        each, as a fraction."""
         with one_thread():
             return self._predict(problem, candidates, hardware)
 
@@ -112,79 +110,82 @@ class NumpyNetwork:
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         arrays = OneProblem(problem)
         features = problem_features(arrays, hardware)
-        kept = self._of_candidates(candidates, problem, hardware)
-        rows = self._workspace(kept)
+        data = self._candidate_data(candidates, problem, hardware)
+        rows = self._workspace(data)
         joint = rows[1 + _CONFIG : 1 + _WIDTH]
-        joint_features(arrays, kept.configs, hardware, out=joint)
+        joint_features(arrays, data.configs, hardware, out=joint)
         np.maximum(joint, self._joint_low, out=joint)
         np.minimum(joint, self._joint_high, out=joint)
         log_ratio = self._layers(features[0], rows)
-        aten, apart = self._aten(features[0], vendor_features(arrays, hardware))
-        doubt = self._doubt(features[0], apart[0])
+        aten, spread = self._aten(features[0], vendor_features(arrays, hardware))
+        sigmas = self._uncertainty(features[0], spread[0])
         sigma = np.empty(len(candidates))
-        sigma.fill(doubt[0])
-        log_ratio[kept.vendor], sigma[kept.vendor] = aten[0], doubt[1]
-        if len(kept.split):
-            calls = split_features(ProblemArrays.of(problem), kept.splits, hardware)
-            log_ratio[kept.split], _ = self._split(features[0], calls)
-            sigma[kept.split] = doubt[2]
-        np.maximum(log_ratio, -MOST_LOG_RATIO, out=log_ratio)
-        np.minimum(log_ratio, MOST_LOG_RATIO, out=log_ratio)
+        sigma.fill(sigmas[0])
+        log_ratio[data.vendor], sigma[data.vendor] = aten[0], sigmas[1]
+        if len(data.split):
+            calls = split_features(ProblemArrays.of(problem), data.splits, hardware)
+            log_ratio[data.split], _ = self._split(features[0], calls)
+            sigma[data.split] = sigmas[2]
+        np.maximum(log_ratio, -MAX_LOG_RATIO, out=log_ratio)
+        np.minimum(log_ratio, MAX_LOG_RATIO, out=log_ratio)
         times = log_ratio.astype(np.float64)
         np.exp(times, out=times)
         times *= float(roofline_us(arrays, hardware))
-        if len(kept.unseen):
-            _put_last(times, kept.unseen)
+        if len(data.unknown):
+            _put_last(times, data.unknown)
         return times, sigma
 
-    def _of_candidates(self, candidates: Candidates, problem: MMShape, hardware: Hardware) -> _Kept:
+    def _candidate_data(
+        self, candidates: Candidates, problem: MMShape, hardware: Hardware
+    ) -> _CandidateData:
         p = problem
         kind = (p.dtype, p.out_dtype, p.transpose_a, p.transpose_b, p.tf32, p.op, p.bias, hardware)
-        kinds = self._kept.get(candidates)
+        kinds = self._cache.get(candidates)
         if kinds is None:
-            kinds = self._kept.setdefault(candidates, BoundedCache(_KINDS_KEPT))
-        kept = kinds.get(kind)
-        if kept is None:
+            kinds = self._cache.setdefault(candidates, BoundedCache(_CACHED_KINDS))
+        data = kinds.get(kind)
+        if data is None:
             configs = config_arrays(candidates, problem, hardware)
             low, high = self._config_limits
             features = np.ascontiguousarray(np.clip(configs.features.T, low, high))
             vendor = np.flatnonzero(candidates.is_template(ATEN))
             split = self._known_splits(candidates)
             splits = candidates.fields["split_k"][split].astype(np.float32)
-            unseen = np.setdiff1d(_unseen(candidates), split)
-            kept = kinds[kind] = _Kept(configs, features, vendor, split, splits, unseen)
-        return kept
+            unknown = np.setdiff1d(_unknown(candidates), split)
+            data = _CandidateData(configs, features, vendor, split, splits, unknown)
+            kinds[kind] = data
+        return data
 
     def _known_splits(self, candidates: Candidates) -> Rows:
         if not self._split.trained or DECOMPOSE_K not in candidates.templates:
             return np.zeros(0, np.intp)
         return np.flatnonzero(candidates.is_template(DECOMPOSE_K))
 
-    def _workspace(self, kept: _Kept) -> Floats:
-        """Rows for the constant one, the features and the hidden units, a column a candidate; the
-        candidates' own features are in place.
+    def _workspace(self, data: _CandidateData) -> Floats:
+        """Rows for the constant one, the features and the hidden units, one column per candidate,
+        with the config features filled in.
 
-        A thread keeps its own: fresh memory of this size costs as much as a layer.
+        Each thread keeps its own: fresh memory of this size costs as much as a layer.
         """
-        height, count = 1 + _WIDTH + self._layers.rows, kept.features.shape[1]
+        height, count = 1 + _WIDTH + self._layers.rows, data.features.shape[1]
         size = height * count
-        held, of = getattr(self._space, "held", (None, None))
-        if held is None or len(held) < size:
-            held, of = np.empty(size, np.float32), None
-        rows = held[:size].reshape(height, count)
-        if of is not kept:
+        memory, filled_with = getattr(self._local, "workspace", (None, None))
+        if memory is None or len(memory) < size:
+            memory, filled_with = np.empty(size, np.float32), None
+        rows = memory[:size].reshape(height, count)
+        if filled_with is not data:
             rows[0] = 1
-            rows[1 : 1 + _CONFIG] = kept.features
-            if count <= _MOST_KEPT:
-                self._space.held = held, kept
+            rows[1 : 1 + _CONFIG] = data.features
+            if count <= _MAX_WORKSPACE:
+                self._local.workspace = memory, data
         return rows
 
 
 def _check_widths(arrays: Arrays) -> None:
-    found = arrays["config_in.weight"].shape[1]
-    if found != _WIDTH:
+    width = arrays["config_in.weight"].shape[1]
+    if width != _WIDTH:
         raise InvalidValueError(
-            f"model weights: got {found} config features; expected {_WIDTH}; train again with "
+            f"model weights: got {width} config features; expected {_WIDTH}; train again with "
             "this release"
         )
     expected = {"problem_norm.mean": len(PROBLEM_NAMES)}
@@ -197,14 +198,14 @@ def _check_widths(arrays: Arrays) -> None:
             )
 
 
-def _unseen(candidates: Candidates) -> Rows:
-    unseen = np.zeros(len(candidates), bool)
+def _unknown(candidates: Candidates) -> Rows:
+    unknown = np.zeros(len(candidates), bool)
     for template in candidates.templates:
         if template not in (ATEN, *TEMPLATES):
-            unseen |= candidates.is_template(template)
-    return np.flatnonzero(unseen)
+            unknown |= candidates.is_template(template)
+    return np.flatnonzero(unknown)
 
 
-def _put_last(times: npt.NDArray[np.float64], unseen: Rows) -> None:
-    others = np.delete(times, unseen)
-    times[unseen] = (others if len(others) else times).max() * _UNSEEN
+def _put_last(times: npt.NDArray[np.float64], unknown: Rows) -> None:
+    others = np.delete(times, unknown)
+    times[unknown] = (others if len(others) else times).max() * _UNKNOWN_FACTOR

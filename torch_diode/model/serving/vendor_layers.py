@@ -1,30 +1,26 @@
-"""The heads for the vendor library, and the doubt, in numpy: a row or a few for each decision."""
+"""The vendor library's heads and the uncertainty in numpy: one row or a few per decision."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
+from torch_diode.model import networks
 from torch_diode.model.features.problem_arrays import Floats
-from torch_diode.model.networks import limits
-from torch_diode.model.serving.layers import Folded
+from torch_diode.model.serving.layers import Arrays, StandardisedLayer
 
-Arrays = Mapping[str, Floats]
-
-_APART_FLOOR, _APART_SHIFT = np.float32(limits.APART_FLOOR), np.float32(limits.APART_SHIFT)
-_LEAST_DOUBT, _MOST_DOUBT = np.float32(limits.LEAST_DOUBT), np.float32(limits.MOST_DOUBT)
+_SPREAD_FLOOR, _SPREAD_SHIFT = np.float32(networks.SPREAD_FLOOR), np.float32(networks.SPREAD_SHIFT)
+_MIN, _MAX = np.float32(networks.MIN_LOG_SIGMA), np.float32(networks.MAX_LOG_SIGMA)
 
 
 class VendorLayers:
-    """A trained `VendorHead`; `name` is its place in the network."""
+    """Trained `VendorHead`; `name` is its attribute in the network."""
 
     def __init__(self, arrays: Arrays, name: str) -> None:
         a = arrays
         self._count, width, self._hidden = a[f"{name}.weights.0"].shape
         units = self._count * self._hidden
         first = np.moveaxis(a[f"{name}.weights.0"], 1, 2).reshape(units, width)
-        enter = Folded(a, f"{name}.norm", first, a[f"{name}.biases.0"].reshape(-1))
+        enter = StandardisedLayer(a, f"{name}.norm", first, a[f"{name}.biases.0"].reshape(-1))
         self._low, self._high, self._bias = enter.low, enter.high, enter.bias
         self._weight = np.ascontiguousarray(enter.weight.T)
         count = sum(key.startswith(f"{name}.weights.") for key in a)
@@ -34,7 +30,7 @@ class VendorLayers:
         self.trained = bool(a[f"{name}.trained"][0])
 
     def __call__(self, problem: Floats, calls: Floats) -> tuple[Floats, Floats]:
-        """log(time / roofline) of each call of one problem, and how far the members are apart."""
+        """Predict log(time / roofline) of each call of one problem, and the members' spread."""
         features = np.empty((len(calls), len(self._low)), np.float32)
         features[:, : len(problem)] = problem
         features[:, len(problem) :] = calls
@@ -50,7 +46,7 @@ class VendorLayers:
             np.maximum(x, 0, out=x)
         weight, bias = self._last
         members = (x @ weight + bias)[:, :, 0]
-        # By hand, like the rest of this: numpy's own mean and deviation take longer than a layer.
+        # Written out: numpy's own mean and std take longer than a layer.
         count = np.float32(self._count)
         mean = np.add.reduce(members) / count
         members -= mean
@@ -59,19 +55,19 @@ class VendorLayers:
 
 
 class UncertaintyLayers:
-    """A trained `Doubt`."""
+    """Trained `Uncertainty`."""
 
     def __init__(self, arrays: Arrays) -> None:
-        weight, bias = arrays["doubt.first.weight"], arrays["doubt.first.bias"]
-        self._first = Folded(arrays, "problem_norm", weight[:, :-1], bias)
-        self._apart = weight[:, -1]
-        self._second = arrays["doubt.second.weight"], arrays["doubt.second.bias"]
+        weight, bias = arrays["uncertainty.first.weight"], arrays["uncertainty.first.bias"]
+        self._first = StandardisedLayer(arrays, "problem_norm", weight[:, :-1], bias)
+        self._spread = weight[:, -1]
+        self._second = arrays["uncertainty.second.weight"], arrays["uncertainty.second.bias"]
 
-    def __call__(self, problem: Floats, apart: np.float32) -> Floats:
-        """The error to expect of the log times of configs, of ATen and of splits of K, from the
-        features of one problem and how far ATen's members are apart on it."""
-        told = np.log(apart + _APART_FLOOR) + _APART_SHIFT
-        hidden = np.tanh(self._first(problem) + self._apart * told)
+    def __call__(self, problem: Floats, spread: np.float32) -> Floats:
+        """Predict the deviation of log times of configs, of ATen and of splits of K, from one
+        problem's features and the spread of ATen's members."""
+        spread_input = np.log(spread + _SPREAD_FLOOR) + _SPREAD_SHIFT
+        hidden = np.tanh(self._first(problem) + self._spread * spread_input)
         weight, bias = self._second
         log_sigma = weight @ hidden + bias
-        return np.asarray(np.exp(np.minimum(np.maximum(log_sigma, _LEAST_DOUBT), _MOST_DOUBT)))
+        return np.asarray(np.exp(np.minimum(np.maximum(log_sigma, _MIN), _MAX)))

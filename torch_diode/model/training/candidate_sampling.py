@@ -49,7 +49,7 @@ class _Ask:
         return space.take(taken | space.is_template(ATEN))
 
 
-def near_choices(
+def sample_candidates(
     problems: Sequence[MMShape],
     kind: str,
     network: TimingNetwork,

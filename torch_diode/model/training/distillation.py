@@ -30,7 +30,7 @@ class DistillationOptions(EpochOptions):
     list_weight: float = 0.05
 
 
-def train_on_targets(
+def distill(
     network: TimingNetwork,
     table: FeatureTable,
     options: DistillationOptions,

@@ -25,7 +25,7 @@ _NEAR, _FLOOR = 0.3, 0.02
 def fit_prefilter(network: DeepMatmulTimingModel, batches: ProblemBatches, seed: int = 0) -> None:
     """Fit the glance to the network's predictions for these problems, in place."""
     network.eval()
-    output = network.glance_out
+    output = network.prefilter_out
     optimizer = torch.optim.AdamW(output.parameters(), _RATE)
     each = math.ceil(len(batches) / _BATCH)
     epochs = max(_EPOCHS, math.ceil(_LEAST_STEPS / each))
@@ -33,7 +33,7 @@ def fit_prefilter(network: DeepMatmulTimingModel, batches: ProblemBatches, seed:
     for epoch in range(epochs):
         for batch in batches.draw(_BATCH, np.random.default_rng((seed, epoch))):
             set_rate(optimizer, _RATE, done / (epochs * each), 0.0)
-            predicted, glance = network.both(batch.problem, batch.config, batch.group)
+            predicted, glance = network.with_prefilter(batch.problem, batch.config, batch.group)
             best = predicted.new_full((len(batch),), math.inf)
             best = best.scatter_reduce(0, batch.group, predicted, "amin")
             weight = torch.exp((best[batch.group] - predicted) / _NEAR) + _FLOOR

@@ -192,7 +192,7 @@ def calibrate(
 
 def config_parameters(network: TimingNetwork) -> list[torch.nn.Parameter]:
     """Those of the network for configs, the heads' left out."""
-    apart = (network.aten, network.split, network.doubt)
+    apart = (network.aten, network.split, network.uncertainty)
     others = {id(p) for module in apart for p in module.parameters()}
     return [p for p in network.parameters() if id(p) not in others]
 

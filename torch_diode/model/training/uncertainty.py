@@ -96,7 +96,7 @@ def fit_uncertainty(
     _fit_deviations(network, table, log_ratio, seed)
     shrink = _shrink(table, log_ratio, row_uncertainties(network, table))
     with torch.no_grad():
-        network.doubt.second.bias[CONFIGS] += float(np.log(shrink))
+        network.uncertainty.second.bias[CONFIGS] += float(np.log(shrink))
 
 
 def _fit_deviations(
@@ -111,8 +111,8 @@ def _fit_deviations(
     error, noise, weight = (
         torch.from_numpy(x).to(device) for x in (found.error, found.noise, found.weight)
     )
-    doubt = network.doubt
-    doubt.begin(_typical(found))
+    doubt = network.uncertainty
+    doubt.initialise(_typical(found))
     biases = [doubt.first.bias, doubt.second.bias]
     optimizer = torch.optim.AdamW(
         [
@@ -152,7 +152,7 @@ def row_uncertainties(network: TimingNetwork, table: FeatureTable) -> Floats:
     """Error estimates of each row of a table."""
     met, place = np.unique(table.group, return_inverse=True)
     with torch.no_grad():
-        values = torch.exp(network.doubt(_inputs(network, table, met))).cpu().numpy()
+        values = torch.exp(network.uncertainty(_inputs(network, table, met))).cpu().numpy()
     column = np.where(table.is_aten, VENDOR, np.where(table.is_config, CONFIGS, SPLITS))
     return np.asarray(values[place, column], np.float32)
 
@@ -165,7 +165,7 @@ def _inputs(
     device = network.problem_norm.mean.device
     problem = torch.from_numpy(table.problem[problems]).to(device)
     members = network.aten.members(problem, torch.from_numpy(table.vendor[problems]).to(device))
-    return network.doubt.inputs(network.problem_norm(problem), members)
+    return network.uncertainty.inputs(network.problem_norm(problem), members)
 
 
 def _typical(found: Errors) -> list[float]:
