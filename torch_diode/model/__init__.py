@@ -16,9 +16,19 @@ if TYPE_CHECKING:
     from torch_diode.model.wrapper import ModelWrapper
 
 __all__ = [
-    *("DeepMatmulTimingModel", "FeatureTable", "MatmulTimingModel", "ModelPointer"),
-    *("ModelRegistry", "ModelWrapper", "TrainingOptions", "FEATURES_VERSION", "FEATURE_NAMES"),
-    *("feature_table", "load_model", "save_model", "train"),
+    "FEATURES_VERSION",
+    "FEATURE_NAMES",
+    "DeepMatmulTimingModel",
+    "FeatureTable",
+    "MatmulTimingModel",
+    "ModelPointer",
+    "ModelRegistry",
+    "ModelWrapper",
+    "TrainingOptions",
+    "feature_table",
+    "load_model",
+    "save_model",
+    "train",
 ]
 
 _NAMES = {

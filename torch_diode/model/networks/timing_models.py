@@ -179,8 +179,8 @@ class MatmulTimingModel(nn.Module):
 class DeepMatmulTimingModel(nn.Module):
     """Residual network with feature-wise modulation (FiLM): a wide encoder reads the problem and
     sets, for each residual block of the candidates, a scale and a shift of every hidden unit, so
-    that each problem has a network of its own at the cost of a narrow one. The prefilter is a second
-    output, after the first layer: it tells which candidates are worth the residual blocks."""
+    that each problem has a network of its own at the cost of a narrow one. The prefilter, a second
+    output after the first layer, tells which candidates are worth the residual blocks."""
 
     kind = "deep"
 
