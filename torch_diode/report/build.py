@@ -1,47 +1,91 @@
-"""A report from a dataset and a model."""
+"""The report: one HTML file that shows how good a model is on a dataset."""
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from torch_diode.model.evaluation.holdout import SCORED, HoldoutSelection, problems_to_score
-from torch_diode.report.contents import Sources, contents
-from torch_diode.report.predictions import LoadedModel, timings_of
-from torch_diode.report.regret import InList, regrets_of
-from torch_diode.types import validation
+from torch_diode.model.registry import SHIPPED
+from torch_diode.report.contents import CURVE_KS, contents
+from torch_diode.report.page import write_page
+from torch_diode.toolkit.datasets import (
+    DatasetSource,
+    read_all,
+    refuse_same,
+    select_comparable,
+    source_name,
+)
+from torch_diode.toolkit.progress import ProgressCallback, log_progress
+from torch_diode.toolkit.validate import Validation, validate
 from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import EmptySelectionError
-from torch_diode.types.hardware import Hardware
+from torch_diode.types.errors import FileFaultError
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A written report and the validation it shows."""
+
+    path: Path
+    validation: Validation
+    data: dict[str, Any]
+    """Everything on the page, as plain data."""
+
+
+def report(
+    dataset: DatasetSource,
+    output: Path = Path("report.html"),
+    model: str | os.PathLike[str] = SHIPPED,
+    *,
+    hardware: str | None = None,
+    score: str = "auto",
+    default_list: bool = True,
+    progress: ProgressCallback = log_progress,
+) -> Report:
+    """Validate a model on a dataset and write a page of the results.
+
+    The arguments are those of `validate`; `default_list` compares with Inductor's default list,
+    which takes some seconds. The page loads nothing and can be sent as it is.
+    """
+    if output.is_dir():
+        raise FileFaultError(f"{output}: got a directory; expected the name of an HTML file")
+    if not isinstance(dataset, Dataset):
+        refuse_same(output, Path(dataset), Path(model))
+    data, validation = report_data(
+        dataset, model, hardware=hardware, score=score, default_list=default_list, progress=progress
+    )
+    write_page(output, data)
+    return Report(output, validation, data)
 
 
 def report_data(
-    dataset: Dataset,
-    model: LoadedModel,
-    hardware: Hardware,
-    names: tuple[str, str],
+    dataset: DatasetSource,
+    model: str | os.PathLike[str] = SHIPPED,
+    *,
+    hardware: str | None = None,
     score: str = "auto",
-    in_list: InList | None = None,
-) -> dict[str, Any]:
-    """What a page shows of a dataset and a model; `names` are theirs, dataset first."""
-    validation.one_of("report", "score", score, SCORED)
-    model.wrapper.require(hardware)
-    timings = timings_of(dataset, hardware, model)
-    if not timings.supported.any():
-        reason = next(iter(timings.reasons))
-        raise EmptySelectionError(f"report: got no problem to score of {len(timings)}; {reason}")
-    metadata = model.wrapper.metadata
-    to_score = problems_to_score(score, metadata, timings.arrays, timings.supported, dataset)
-    sources = Sources(names[0], dataset, names[1], metadata, _told(to_score))
-    regrets = regrets_of(timings, to_score.problems, hardware, in_list)
-    return contents(sources, timings, to_score.problems, regrets)
-
-
-def _told(to_score: HoldoutSelection) -> str:
-    """What the page says of the problems that scores are of."""
-    told = f"Scores are of {to_score.told(int(to_score.problems.sum()))}"
-    if to_score.trained_on_data:
-        return told + (": they flatter it." if to_score.are_all else ".")
-    return (
-        f"{told}. The data is not the model's training set as a whole; whether single problems "
-        "were in it cannot be told."
+    default_list: bool = True,
+    progress: ProgressCallback = log_progress,
+) -> tuple[dict[str, Any], Validation]:
+    """The data of a page, and the validation it shows."""
+    whole = read_all(dataset, progress=progress)
+    timings = select_comparable(whole, hardware, (), source_name(dataset), progress)
+    validation = validate(
+        model,
+        timings,
+        hardware=timings.texts("hardware")[0],
+        score=score,
+        ks=CURVE_KS,
+        default_list=default_list,
+        progress=progress,
     )
+    model_name = SHIPPED if os.fspath(model) == SHIPPED else validation.model.name
+    return contents(validation, _shown_name(dataset), model_name), validation
+
+
+def _shown_name(dataset: DatasetSource) -> str:
+    if isinstance(dataset, Dataset):
+        return source_name(dataset)
+    path = Path(dataset)
+    return path.resolve().name + ("/" if path.is_dir() else "")

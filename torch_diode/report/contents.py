@@ -1,109 +1,105 @@
-"""Everything a report shows, as plain data: what the page's script draws from."""
+"""Everything a report shows, as plain data for the page's script to draw."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from torch_diode import __version__
+from torch_diode.model.evaluation.holdout import HoldoutSelection
 from torch_diode.model.evaluation.regret import (
     Score,
     problem_slices,
-    scores,
-    sliced_scores,
+    subset_regrets,
     time_error,
 )
-from torch_diode.model.metadata import ModelMetadata
 from torch_diode.report.packing import encoded, pack
-from torch_diode.report.predictions import Flags, Floats, PredictedTimings
-from torch_diode.report.regret import KS, Regrets
-from torch_diode.types.dataset import Dataset
+from torch_diode.report.predictions import Floats, PredictedTimings
+from torch_diode.toolkit.baselines import ANALYTICAL, DEFAULT_LIST
+from torch_diode.toolkit.validate import Validation
 
+CURVE_KS = tuple(range(1, 21))
 SHOWN_KS = (1, 3, 5, 10, 20)
 WORST = 50
 BINS = 96
 NEAR = 1.5
 
 
-@dataclass(frozen=True)
-class Sources:
-    """What a report is made from, as it names them."""
-
-    dataset_name: str
-    dataset: Dataset
-    model_name: str
-    model: ModelMetadata
-    scored_how: str
-    """One sentence on which problems the scores are of."""
-
-
-def contents(
-    sources: Sources, timings: PredictedTimings, scored: Flags, regrets: Regrets
-) -> dict[str, Any]:
-    """All of a page's data."""
+def contents(validation: Validation, dataset_name: str, model_name: str) -> dict[str, Any]:
+    """All data of a page, from a validation with `CURVE_KS` and the names to show."""
+    timings = PredictedTimings.of(validation)
     return {
-        "about": _about(sources, timings, regrets),
-        "summary": _summary(regrets),
-        "curves": _curves(regrets),
-        "density": _density(timings, scored),
-        "worst": _worst(timings, regrets),
-        "slices": _slices(timings, regrets),
-        "lookup": pack(timings, scored),
+        "about": {"dataset": dataset_name, "model": model_name, **_about(validation, timings)},
+        "summary": _summary(validation),
+        "curves": _curves(validation),
+        "density": _density(timings),
+        "worst": _worst(validation, timings),
+        "slices": _slices(validation),
+        "lookup": pack(timings),
     }
 
 
-def _about(sources: Sources, timings: PredictedTimings, regrets: Regrets) -> dict[str, Any]:
-    data, model = sources.dataset, sources.model
+def _about(validation: Validation, timings: PredictedTimings) -> dict[str, Any]:
+    data, model = validation.dataset, validation.metadata
+    scored = len(validation.evaluated.problems)
     return {
         "version": __version__,
-        "dataset": sources.dataset_name,
         "hardware": ", ".join(data.texts("hardware")),
         "timings": len(data),
         "used": len(timings.measured),
         "problems": len(timings),
-        "alone": timings.alone,
-        "scored": len(regrets.problems),
-        "scored_how": sources.scored_how,
+        "alone": len(np.unique(validation.table.group)) - len(timings),
+        "scored": scored,
+        "scored_how": _scored_how(validation.holdout, validation.scored_on),
         "digest": data.digest,
         "torch": [text for text in data.texts("torch") if text],
         "triton": [text for text in data.texts("triton") if text],
-        "model": sources.model_name,
         "model_kind": model.kind,
         "model_hardware": model.hardware,
         "model_torch": model.torch,
-        "abstained": [{"reason": r, "problems": n} for r, n in timings.reasons.items()],
+        "abstained": [{"reason": r, "problems": n} for r, n in validation.abstained.items()],
     }
 
 
-def _summary(regrets: Regrets) -> dict[str, Any]:
-    first = regrets.model[:, 0]
-    both = np.isfinite(regrets.aten)
-    ratio = first[both] / regrets.aten[both]
+def _scored_how(holdout: HoldoutSelection, scored_on: str) -> str:
+    text = f"Scores are of {scored_on}"
+    if holdout.trained_on_data:
+        return text + (": they flatter it." if holdout.are_all else ".")
+    return f"{text}. The model was not trained on this dataset as a whole."
+
+
+def _aten_regrets(validation: Validation) -> Floats:
+    table, ids = validation.evaluated.table, validation.evaluated.problems
+    return subset_regrets(table.group, table.time_us, table.is_aten)[ids]
+
+
+def _summary(validation: Validation) -> dict[str, Any]:
+    first, aten = validation.evaluated.regrets[:, 0], _aten_regrets(validation)
+    both = np.isfinite(aten)
+    ratio = first[both] / aten[both]
     return {
         "within_2": float((first <= 1.02).mean()),
         "within_5": float((first <= 1.05).mean()),
         "slower_than_aten_5": float((ratio > 1.05).mean()) if both.any() else None,
         "over_aten": _geomean(ratio),
-        "aten_best": float((regrets.aten[both] <= 1.0).mean()) if both.any() else None,
+        "aten_best": float((aten[both] <= 1.0).mean()) if both.any() else None,
     }
 
 
-def _curves(regrets: Regrets) -> dict[str, Any]:
-    told = np.isfinite(regrets.analytical[:, 0])
-    analytical = scores(regrets.analytical[told], KS)
+def _curves(validation: Validation) -> dict[str, Any]:
+    evaluation, baselines = validation.evaluation, validation.baselines
+    analytical = evaluation.baselines.get(ANALYTICAL, {}).get("all", [])
     return {
-        "ks": list(KS),
-        "model": [_score(score) for score in scores(regrets.model, KS)],
-        "noise": [_geomean(column) for column in regrets.noise.T],
+        "ks": list(CURVE_KS),
+        "model": [_score(score) for score in evaluation.model["all"]],
+        "noise": [_geomean(column) for column in baselines.noise.T],
         "analytical": [_score(score) for score in analytical] or None,
-        "aten": _geomean(regrets.aten),
-        "default": _geomean(regrets.default),
-        "default_coverage": round(regrets.coverage, 4),
-        "default_fault": regrets.default_fault,
+        "aten": _first(evaluation.aten, "all"),
+        "default": _first(evaluation.baselines.get(DEFAULT_LIST, {}), "all"),
+        "default_coverage": round(baselines.coverage, 4),
+        "default_fault": baselines.missing_list,
     }
 
 
@@ -111,18 +107,23 @@ def _score(score: Score) -> dict[str, float]:
     return {name: round(value, 6) for name, value in score.to_dict().items()}
 
 
+def _first(slices: Mapping[str, list[Score]], name: str) -> float | None:
+    """Geometric mean of the regret@1 of a slice."""
+    return round(slices[name][0].geomean, 6) if name in slices else None
+
+
 def _geomean(values: Floats) -> float | None:
     known = values[np.isfinite(values)]
     return round(float(np.exp(np.log(known).mean())), 6) if len(known) else None
 
 
-def _density(timings: PredictedTimings, scored: Flags) -> dict[str, Any]:
+def _density(timings: PredictedTimings) -> dict[str, Any]:
     """Predicted against measured as counts over a grid of log times, for several parts."""
-    keep = scored[timings.group]
+    keep = timings.scored[timings.group]
     measured, predicted = timings.measured[keep], timings.predicted[keep]
     best = np.minimum.reduceat(timings.measured, timings.starts[:-1])[timings.group][keep]
     aten = timings.is_aten[keep]
-    # The scale is the measured times'; a prediction far off it is counted at the edge.
+    # The scale is of the measured times; a prediction outside it is counted at the edge.
     low, high = np.log(measured.min()) - 0.02, np.log(measured.max()) + 0.02
     parts = {
         "all candidates": np.ones(len(measured), bool),
@@ -156,13 +157,15 @@ def _grid(measured: Floats, predicted: Floats, low: float, high: float) -> str:
     return encoded(counts.astype("<u4"))
 
 
-def _worst(timings: PredictedTimings, regrets: Regrets) -> list[dict[str, Any]]:
+def _worst(validation: Validation, timings: PredictedTimings) -> list[dict[str, Any]]:
     """The decisions that cost most, the worst first."""
-    order = np.argsort(-regrets.model[:, 0], kind="stable")[:WORST]
+    numbers = np.flatnonzero(timings.scored)
+    regrets = validation.evaluated.regrets[:, 0]
+    order = np.argsort(-regrets, kind="stable")[:WORST]
     return [
-        _decision(timings, int(regrets.problems[place]), float(regrets.model[place, 0]))
+        _decision(timings, int(numbers[place]), float(regrets[place]))
         for place in order
-        if regrets.model[place, 0] > 1.0
+        if regrets[place] > 1.0
     ]
 
 
@@ -190,26 +193,22 @@ def _decision(timings: PredictedTimings, number: int, regret: float) -> dict[str
     return entry
 
 
-def _slices(timings: PredictedTimings, regrets: Regrets) -> list[dict[str, Any]]:
-    arrays = timings.arrays.take(regrets.problems)
-    masks = problem_slices(arrays, timings.roofline[regrets.problems])
-    columns = [KS.index(k) for k in SHOWN_KS]
-    found = sliced_scores(regrets.model[:, columns], masks, SHOWN_KS)
-    everything: npt.NDArray[np.bool_] = np.ones(len(regrets.problems), bool)
-    listed = []
-    for name, model in found.items():
-        mask = masks.get(name, everything)
-        listed.append(
-            {
-                "name": name,
-                "problems": model[0].problems,
-                **{f"at_{score.k}": round(score.geomean, 5) for score in model},
-                "p95": round(model[0].p95, 4),
-                "max": round(model[0].max, 4),
-                "noise": _geomean(regrets.noise[mask, 0]),
-                "aten": _geomean(regrets.aten[mask]),
-                "default": _geomean(regrets.default[mask]),
-                "analytical": _geomean(regrets.analytical[mask, 0]),
-            }
-        )
-    return listed
+def _slices(validation: Validation) -> list[dict[str, Any]]:
+    evaluation, ids = validation.evaluation, validation.evaluated.problems
+    table = validation.evaluated.table
+    masks = problem_slices(table.arrays.take(ids), table.roofline[ids])
+    everything = np.ones(len(ids), bool)
+    return [
+        {
+            "name": name,
+            "problems": model[0].problems,
+            **{f"at_{s.k}": round(s.geomean, 5) for s in model if s.k in SHOWN_KS},
+            "p95": round(model[0].p95, 4),
+            "max": round(model[0].max, 4),
+            "noise": _geomean(validation.baselines.noise[masks.get(name, everything), 0]),
+            "aten": _first(evaluation.aten, name),
+            "default": _first(evaluation.baselines.get(DEFAULT_LIST, {}), name),
+            "analytical": _first(evaluation.baselines.get(ANALYTICAL, {}), name),
+        }
+        for name, model in evaluation.model.items()
+    ]

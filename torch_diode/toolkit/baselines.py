@@ -1,81 +1,112 @@
-"""What a model is held against: rankings and lists that need no training."""
+"""Baselines of an evaluation: the analytical heuristic, Inductor's default list, and noise."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
-from torch_diode.model.evaluation.regret import KS, regret_arrays, subset_regrets
+from torch_diode.model.evaluation.regret import (
+    KS,
+    noise_regrets,
+    regret_arrays,
+    standard_errors,
+    subset_regrets,
+)
 from torch_diode.model.features.table import FeatureTable
 from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import MissingPartError
+from torch_diode.types.errors import DiodeError, MissingPartError
 from torch_diode.types.hardware import Hardware
 
 ANALYTICAL = "analytical"
 DEFAULT_LIST = "default list"
 
 _MOST_PROBLEMS = 2000
-"""The analytical heuristic is asked problem by problem; a few thousand say how good it is."""
+"""The analytical heuristic ranks one problem at a time; a sample this large is accurate enough."""
 
 Regrets = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Baselines:
-    """Regrets by problem number, and what to say of them."""
+    """Regrets to compare a model's with. NaN where a baseline has no answer."""
 
     regrets: dict[str, Regrets]
-    notes: list[str]
+    """By name and problem number: one column per k, or one where a baseline tries all it has."""
+    noise: Regrets
+    """Regret of perfect knowledge by noise alone: one row per problem with a choice, one column
+    per k."""
+    coverage: float = 0.0
+    """Share of Inductor's default lists that was timed."""
+    missing_list: str = ""
+    """Why there is no default list to compare with; empty where there is one."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def noise_floor(self) -> list[float]:
+        """Geometric mean of `noise` for each k."""
+        return np.exp(np.log(self.noise).mean(axis=0)).tolist() if len(self.noise) else []
 
 
-def baselines(table: FeatureTable, dataset: Dataset, hardware: Hardware) -> Baselines:
-    """The analytical heuristic, and Inductor's DEFAULT list with perfect benchmarking, on a
-    table's rows."""
-    found = {ANALYTICAL: _analytical(table, dataset, hardware)}
+NO_BASELINES = Baselines({}, np.zeros((0, len(KS))))
+
+
+def compute_baselines(
+    table: FeatureTable,
+    dataset: Dataset,
+    hardware: Hardware,
+    ks: Sequence[int] = KS,
+    default_list: bool = True,
+) -> Baselines:
+    """Baselines on a table's rows; the default list is scored as if benchmarked perfectly."""
+    regrets = {ANALYTICAL: _analytical_regrets(table, dataset, hardware, ks)}
     notes = []
     if not table.is_aten.any():
         notes.append("ATen was not timed: it is no candidate here, and no baseline")
-    try:
-        found[DEFAULT_LIST], note = _default_list(table, dataset, hardware)
-    except MissingPartError as fault:
-        note = f"no {DEFAULT_LIST} to compare with: {fault}"
-    if hardware.kind != "cuda":
-        found.pop(DEFAULT_LIST, None)
-    return Baselines(found, [*notes, *([note] if note else [])])
+    coverage, missing = 0.0, "it was not asked for"
+    if default_list:
+        try:
+            regrets[DEFAULT_LIST], coverage = _default_list_regrets(table, dataset, hardware)
+            missing = ""
+        except DiodeError as fault:
+            missing = str(fault)
+            notes.append(f"no {DEFAULT_LIST} to compare with: {fault}")
+    if not missing and coverage < 1:
+        notes.append(
+            f"{DEFAULT_LIST}: {coverage:.0%} of its configs were timed; with all of them "
+            "its regret would be lower"
+        )
+    spread, repeats = (dataset.values(name)[table.rows] for name in ("spread", "repeats"))
+    errors = standard_errors(spread, repeats, table.time_us)
+    noise = noise_regrets(table.group, table.time_us, errors, ks)
+    return Baselines(regrets, noise, coverage, missing, tuple(notes))
 
 
-def _default_list(table: FeatureTable, dataset: Dataset, hardware: Hardware) -> tuple[Regrets, str]:
+def _default_list_regrets(
+    table: FeatureTable, dataset: Dataset, hardware: Hardware
+) -> tuple[Regrets, float]:
     if hardware.kind != "cuda":
         raise MissingPartError(f"Inductor's list is read for NVIDIA chips; got {hardware.name}")
     from torch_diode.integration.capture.default_lists import listed_rows
 
     listed = listed_rows(dataset, table.rows, hardware)
-    found = subset_regrets(table.group, table.time_us, listed.rows)
-    note = ""
-    if listed.coverage < 1:
-        note = (
-            f"{DEFAULT_LIST}: {listed.coverage:.0%} of its configs were timed; with all of them "
-            "its regret would be lower"
-        )
-    return _by_problem(found[:, None], len(table.problem)), note
+    regrets = np.full((len(table.problem), 1), np.nan)
+    values = subset_regrets(table.group, table.time_us, listed.rows)
+    regrets[: len(values), 0] = values
+    return regrets, listed.coverage
 
 
-def _by_problem(values: Regrets, count: int) -> Regrets:
-    padded = np.full((count, values.shape[1]), np.nan)
-    padded[: len(values)] = values
-    return padded
-
-
-def _analytical(table: FeatureTable, dataset: Dataset, hardware: Hardware) -> Regrets:
+def _analytical_regrets(
+    table: FeatureTable, dataset: Dataset, hardware: Hardware, ks: Sequence[int]
+) -> Regrets:
     heuristic = AnalyticalHeuristic()
     template, names = dataset.codes("template")
     fields = {name: dataset.values(name)[table.rows].astype(np.int32) for name in NUMBER_FIELDS}
     candidates = Candidates(tuple(names), template[table.rows].astype(np.int32), fields)
-    found = np.full((len(table.problem), len(KS)), np.nan)
     order = np.argsort(table.group, kind="stable")
     heads = np.flatnonzero(np.diff(table.group[order])) + 1
     predicted = np.full(len(table.rows), np.nan)
@@ -86,6 +117,7 @@ def _analytical(table: FeatureTable, dataset: Dataset, hardware: Hardware) -> Re
         if not heuristic.why_abstained(problem, part, hardware):
             predicted[rows] = heuristic.predict_us(problem, part, hardware)
     known = np.isfinite(predicted)
-    ids, values = regret_arrays(table.group[known], table.time_us[known], predicted[known])
-    found[ids] = values
-    return found
+    ids, values = regret_arrays(table.group[known], table.time_us[known], predicted[known], ks)
+    regrets = np.full((len(table.problem), len(ks)), np.nan)
+    regrets[ids] = values
+    return regrets

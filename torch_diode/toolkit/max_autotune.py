@@ -1,7 +1,10 @@
-"""A model's first k candidates against a solution's configs, problem by problem."""
+"""Comparison of a model's first k candidates with a solution's configs, problem by problem."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +16,15 @@ from torch_diode.files.file_errors import naming_file
 from torch_diode.files.json import write_json
 from torch_diode.files.solutions import read_solution
 from torch_diode.model.evaluation.regret import KS, Mask, RankedTimes, subset_regrets
-from torch_diode.toolkit.validate import Validation
+from torch_diode.model.registry import SHIPPED
+from torch_diode.toolkit.datasets import DatasetSource
+from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
+from torch_diode.toolkit.validate import Validation, validate
 from torch_diode.types.candidate import CONFIG_FIELDS
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 from torch_diode.types.problem import OPS
 from torch_diode.types.solution import Solution, SolutionConfig
-
-__all__ = ["KS", "analyse", "derive", "solution_for"]
 
 _AS_FAST = 1.01
 """Within a percent is no slower: times of one kernel repeat no better."""
@@ -28,8 +32,107 @@ _LOOPS = "loops"
 Regrets = npt.NDArray[np.float64]
 
 
-def solution_for(path: Path) -> Solution | None:
-    """The solution in a file; None where there is no file, but a folder to make it in."""
+@dataclass(frozen=True)
+class TopK:
+    """The best of a model's first k candidates, against the best of a solution's configs."""
+
+    regret: float
+    ratio: float
+    """Geometric mean of the model's time over the solution's; below 1 the model is faster."""
+    worst_ratio: float
+    no_slower: float
+    """Share of the problems where the model is within a percent of the solution, or faster."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A model against a solution on some problems."""
+
+    problems: int
+    solution_regret: float
+    solution_with_aten_regret: float | None
+    """None where ATen was not timed."""
+    model: dict[int, TopK]
+    """By k."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as JSON has it."""
+        return {
+            "problems": self.problems,
+            "solution": {
+                "regret": self.solution_regret,
+                "with_aten_regret": self.solution_with_aten_regret,
+            },
+            "model": {f"top_{k}": asdict(top) for k, top in self.model.items()},
+        }
+
+
+@dataclass(frozen=True)
+class MaxAutotuneValidation:
+    """A model against a solution, in total and by operation."""
+
+    model: Path
+    dataset_name: str
+    solution: Solution
+    solution_path: Path
+    scored_on: str
+    notes: list[str]
+    overall: Comparison
+    by_op: dict[str, Comparison]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The analysis as JSON has it."""
+        return {
+            "model": str(self.model),
+            "dataset": self.dataset_name,
+            "solution": {
+                "path": str(self.solution_path),
+                "name": self.solution.name,
+                "configs": len(self.solution.configs),
+            },
+            "judged_on": self.scored_on,
+            "notes": self.notes,
+            "all": self.overall.to_dict(),
+            "by_op": {op: part.to_dict() for op, part in self.by_op.items()},
+        }
+
+
+def validate_max_autotune(
+    dataset: DatasetSource,
+    solution: Path,
+    model: str | os.PathLike[str] = SHIPPED,
+    *,
+    hardware: str | None = None,
+    ops: Sequence[str] = (),
+    score: str = "auto",
+    batch_size: int = 256,
+    progress: ProgressCallback = log_progress,
+) -> MaxAutotuneValidation:
+    """Compare a model's first candidates with the configs of a solution file.
+
+    Where there is no such file, it is written with the fastest config of each problem, which is
+    what an exhaustive max-autotune would settle on.
+    """
+    configs = _read_solution(solution)
+    result = validate(
+        model,
+        dataset,
+        hardware=hardware,
+        ops=ops,
+        score=score,
+        batch_size=batch_size,
+        baselines=False,
+        progress=progress,
+    )
+    if configs is None:
+        configs = _write_fastest(result, solution)
+        text = f"{solution}: did not exist; written with the fastest config timed on each problem"
+        progress(Progress(message=f"{text}, which an exhaustive max-autotune would settle on"))
+    return _compare(result, configs, solution)
+
+
+def _read_solution(path: Path) -> Solution | None:
+    """The solution in a file; None where there is no file, but a folder to write it in."""
     with naming_file(path):
         there, could_be = path.exists(), path.parent.is_dir()
     if not there and not could_be:
@@ -39,104 +142,86 @@ def solution_for(path: Path) -> Solution | None:
     return read_solution(path) if there else None
 
 
-def derive(found: Validation, path: Path) -> Solution:
-    """The fastest Triton config of each problem, written as a solution file."""
-    table = found.judged.table
+def _write_fastest(result: Validation, path: Path) -> Solution:
+    """Write the fastest Triton config of each problem as a solution file."""
+    table = result.evaluated.table
     configs = np.flatnonzero(table.is_config)
     if not len(configs):
         raise EmptySelectionError(
-            f"{found.source}: got timings of ATen alone; expected configs to make a solution of"
+            f"{result.dataset_name}: got timings of ATen alone; expected configs to make a "
+            "solution of"
         )
     listed = []
     for row in configs[RankedTimes.by(table.group[configs], table.time_us[configs]).first]:
-        timing = found.dataset[int(table.rows[row])]
+        timing = result.dataset[int(table.rows[row])]
         assert timing.candidate.config is not None
         problem = timing.problem
         sizes = {"op": problem.op, "M": problem.M, "N": problem.N, "K": problem.K}
         listed.append({**sizes, **timing.candidate.config.to_dict()})
-    data = {"name": f"fastest configs of {found.source.name}", "configs": listed}
+    data = {"name": f"fastest configs of {Path(result.dataset_name).name}", "configs": listed}
     write_json(path, data, 2)
     return Solution.from_dict(data)
 
 
-def analyse(found: Validation, solution: Solution, path: Path) -> dict[str, Any]:
-    """The comparison, in total and by operation."""
-    table = found.judged.table
-    chosen = matching_rows(found, solution)
+def _compare(result: Validation, solution: Solution, path: Path) -> MaxAutotuneValidation:
+    table = result.evaluated.table
+    chosen = _matching_rows(result, solution)
     alone = subset_regrets(table.group, table.time_us, chosen)
     both = subset_regrets(table.group, table.time_us, chosen | table.is_aten)
-    ids = found.judged.problems
+    ids = result.evaluated.problems
     known = np.isfinite(alone[ids])
     if not known.any():
         raise EmptySelectionError(
-            f"{path}: got configs of which none was timed on any problem of {found.source}; "
-            "expected some; use the solution of this data"
+            f"{path}: got configs of which none was timed on any problem of "
+            f"{result.dataset_name}; expected some; use the solution of this data"
         )
-    notes = list(found.notes)
+    notes = list(result.notes)
     if not known.all():
         left = int(np.count_nonzero(~known))
         notes.append(f"{left:,} problems left out: none of the solution's configs was timed there")
-    ids, regrets = ids[known], found.judged.regrets[known]
+    ids, regrets = ids[known], result.evaluated.regrets[known]
     aten = both[ids] if table.is_aten.any() else None
-    ops = np.array(OPS)[table.arrays.op[ids]]
-    parts = {op: ops == op for op in OPS if (ops == op).any()}
-    every = _part(regrets, alone[ids], aten, np.ones(len(ids), bool))
-    return {
-        "model": str(found.path),
-        "dataset": str(found.source),
-        "solution": {"path": str(path), "name": solution.name, "configs": len(solution.configs)},
-        "judged_on": found.scored.told(len(ids)),
-        "notes": notes,
-        "all": every,
-        "by_op": {op: _part(regrets, alone[ids], aten, mask) for op, mask in parts.items()},
-    }
+    op_names = np.array(OPS)[table.arrays.op[ids]]
+
+    def part(mask: Mask) -> Comparison:
+        return _comparison(regrets[mask], alone[ids][mask], None if aten is None else aten[mask])
+
+    return MaxAutotuneValidation(
+        result.model,
+        result.dataset_name,
+        solution,
+        path,
+        result.holdout.describe(len(ids)),
+        notes,
+        part(np.ones(len(ids), bool)),
+        {op: part(op_names == op) for op in OPS if (op_names == op).any()},
+    )
 
 
-def _part(regrets: Regrets, solution: Regrets, aten: Regrets | None, mask: Mask) -> dict[str, Any]:
-    own, theirs = regrets[mask], solution[mask]
-    model = {}
+def _comparison(model: Regrets, solution: Regrets, aten: Regrets | None) -> Comparison:
+    top = {}
     for column, k in enumerate(KS):
-        ratio = own[:, column] / theirs
-        model[f"top_{k}"] = {
-            "regret": _mean(own[:, column]),
-            "ratio": _mean(ratio),
-            "worst_ratio": round(float(ratio.max()), 5),
-            "no_slower": round(float(np.mean(ratio <= _AS_FAST)), 5),
-        }
-    return {
-        "problems": int(np.count_nonzero(mask)),
-        "solution": {
-            "regret": _mean(theirs),
-            "with_aten_regret": None if aten is None else _mean(aten[mask]),
-        },
-        "model": model,
-    }
+        ratio = model[:, column] / solution
+        top[k] = TopK(
+            _geomean(model[:, column]),
+            _geomean(ratio),
+            round(float(ratio.max()), 5),
+            round(float(np.mean(ratio <= _AS_FAST)), 5),
+        )
+    with_aten = None if aten is None else _geomean(aten)
+    return Comparison(len(model), _geomean(solution), with_aten, top)
 
 
-def _mean(values: Regrets) -> float:
+def _geomean(values: Regrets) -> float:
     return round(float(np.exp(np.log(values).mean())), 5)
 
 
-def matching_rows(found: Validation, solution: Solution) -> Mask:
-    """The rows whose config the solution names for their problem."""
-    table, dataset = found.judged.table, found.dataset
+def _matching_rows(result: Validation, solution: Solution) -> Mask:
+    """The rows whose config the solution has for their problem."""
+    table, dataset = result.evaluated.table, result.dataset
     fields = {name: dataset.values(name)[table.rows] for name in CONFIG_FIELDS}
     fields[_LOOPS] = _loops(dataset)[table.rows]
-    result = np.zeros(len(table.rows), bool)
-    general, special = _sorted_out(solution)
-    ops = np.array(OPS)[table.arrays.op[table.group]]
-    for config in general:
-        here = table.is_config & ((ops == config.op) if config.op else True)
-        result |= here & _has(config, fields, slice(None))
-    if special:
-        _match_special(special, found, fields, result)
-    return result
-
-
-def _sorted_out(
-    solution: Solution,
-) -> tuple[list[SolutionConfig], dict[tuple[int, int, int], list[SolutionConfig]]]:
-    """Configs for every problem, and those for certain sizes by these."""
+    rows = np.zeros(len(table.rows), bool)
     general: list[SolutionConfig] = []
     special: dict[tuple[int, int, int], list[SolutionConfig]] = {}
     for config in solution.configs:
@@ -144,18 +229,25 @@ def _sorted_out(
             general.append(config)
         else:
             special.setdefault(config.sizes, []).append(config)
-    return general, special
+    ops = np.array(OPS)[table.arrays.op[table.group]]
+    for config in general:
+        here = table.is_config & ((ops == config.op) if config.op else True)
+        rows |= here & _has(config, fields, slice(None))
+    if special:
+        _match_special(special, result, fields, rows)
+    return rows
 
 
 def _match_special(
     special: dict[tuple[int, int, int], list[SolutionConfig]],
-    found: Validation,
+    result: Validation,
     fields: dict[str, npt.NDArray[Any]],
-    result: Mask,
+    matches: Mask,
 ) -> None:
-    table = found.judged.table
-    first = found.dataset.problems.first
-    sizes = np.stack([found.dataset.values(name)[first] for name in "MNK"], axis=1)
+    """Mark the rows of configs that a solution has for certain sizes."""
+    table = result.evaluated.table
+    first = result.dataset.problems.first
+    sizes = np.stack([result.dataset.values(name)[first] for name in "MNK"], axis=1)
     order = np.argsort(table.group, kind="stable")
     heads = np.flatnonzero(np.diff(table.group[order])) + 1
     for rows in np.split(order, heads):
@@ -164,22 +256,22 @@ def _match_special(
         m, n, k = sizes[number].tolist()
         for config in special.get((m, n, k), ()):
             if config.op in (None, op):
-                result[rows] |= table.is_config[rows] & _has(config, fields, rows)
+                matches[rows] |= table.is_config[rows] & _has(config, fields, rows)
 
 
 def _has(config: SolutionConfig, fields: dict[str, npt.NDArray[Any]], rows: Any) -> Mask:
-    found: Any = True
+    matches: Any = True
     for name, value in config.fields:
         same = fields[name][rows] == value
-        found = found & (same | ~fields[_LOOPS][rows] if name == "num_stages" else same)
-    return np.asarray(found)
+        matches = matches & (same | ~fields[_LOOPS][rows] if name == "num_stages" else same)
+    return np.asarray(matches)
 
 
 def _loops(dataset: Dataset) -> Mask:
     """The timings of kernels that stages make a difference to."""
     codes, names = dataset.codes("template")
-    found = np.zeros(len(dataset), bool)
+    loops = np.zeros(len(dataset), bool)
     for code, name in enumerate(names):
         matter = stages_matter(name, dataset.values("block_k"), dataset.values("K"))
-        found |= (codes == code) & matter
-    return found
+        loops |= (codes == code) & matter
+    return loops

@@ -1,33 +1,212 @@
-"""Who is asked about a problem on the command line, and on behalf of which chip."""
+"""Prediction without a compile: rank one problem's candidates, or those of a file of problems."""
 
 from __future__ import annotations
 
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from torch_diode.candidates import candidate_space
+from torch_diode.candidates.gpu.eligibility import can_offer
+from torch_diode.files.atomic import replacing
+from torch_diode.files.file_errors import naming_file
+from torch_diode.files.json import loads
 from torch_diode.hardware import detect, known, known_names, normalise
 from torch_diode.heuristics import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.integration import default_heuristic, settings
+from torch_diode.integration.rank import plain_ranking, single_choice
+from torch_diode.toolkit.datasets import refuse_same
+from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
+from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.errors import EmptySelectionError, MissingPartError
+from torch_diode.types.errors import (
+    DiodeError,
+    EmptySelectionError,
+    FileFaultError,
+    InvalidValueError,
+    MissingPartError,
+)
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.ranking import Ranking
+from torch_diode.types.timing import Prediction
+
+_DIGITS = 4
 
 
-def chip_named(name: str | None, device: str | None = None) -> Hardware:
-    """The chip to answer for: the one named, or this machine's GPU."""
+@dataclass(frozen=True)
+class PredictedChoice:
+    """The best candidates of a problem on a chip, and what a plain compile runs there."""
+
+    problem: MMShape
+    hardware: Hardware
+    candidates: int
+    """Number of candidates that were ranked."""
+    source: str
+    """Name of the heuristic that ranked them."""
+    ranked: list[Prediction]
+    aten_us: float | None
+    plain_compile: Candidate
+    notes: list[str]
+    """Reasons why a compile would not use this heuristic; it then leaves the problem to torch."""
+
+    @property
+    def left_to_torch(self) -> bool:
+        """Whether a plain compile leaves the problem to torch."""
+        return bool(self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The prediction as JSON has it."""
+        return {
+            "problem": self.problem.to_dict(),
+            "hardware": self.hardware.name,
+            "candidates": self.candidates,
+            "source": self.source,
+            "aten_us": self.aten_us,
+            "notes": self.notes,
+            "left_to_torch": self.left_to_torch,
+            "plain_compile": self.plain_compile.to_dict(),
+            "ranked": [
+                {**p.candidate.to_dict(), "predicted_us": p.predicted_us, "sigma": p.sigma}
+                for p in self.ranked
+            ],
+        }
+
+
+def predict(
+    problem: MMShape,
+    hardware: str | None = None,
+    model: str | None = None,
+    top: int = 5,
+    device: str | None = None,
+) -> PredictedChoice:
+    """Rank the candidates of a problem by predicted time; needs no GPU.
+
+    `hardware` names the chip, this machine's if None; `model` a model file, by default the one for
+    the chip. What the model abstains on, the analytical heuristic ranks.
+    """
+    chip = find_hardware(hardware, device)
+    heuristic, note = resolve_heuristic(chip, model)
+    space = candidate_space(problem, chip)
+    ranking, reason = heuristic.rank(problem, space)
+    times = ranking.predicted_us[space.is_template(ATEN)]
+    aten_us = float(times[0]) if len(times) and not math.isnan(times[0]) else None
+    notes = [
+        text for text in (note, reason and f"{reason}; the analytical heuristic answers") if text
+    ]
+    plain = None if notes else plain_ranking(problem, heuristic.first, chip)
+    return PredictedChoice(
+        problem,
+        chip,
+        len(space),
+        ranking.source,
+        ranking.predictions(space, top),
+        aten_us,
+        Candidate(ATEN) if plain is None else single_choice(*plain),
+        notes,
+    )
+
+
+def rank_file(
+    problems: Path,
+    output: Path,
+    hardware: str | None = None,
+    model: str | None = None,
+    top: int = 10,
+    device: str | None = None,
+    progress: ProgressCallback = log_progress,
+) -> int:
+    """Rank the candidates of each problem in a file of JSON lines; the number of problems.
+
+    A line has the candidates to rank in `candidates`, or none, and then gets the `top` best of all
+    there are. A faulty line raises, and nothing is written.
+    """
+    refuse_same(output, problems)
+    with naming_file(problems), problems.open("rb"):
+        pass  # a wrong path shows before a model is loaded
+    heuristic, note = resolve_heuristic(find_hardware(hardware, device), model)
+    reasons: Counter[str] = Counter()
+    count = 0
+    with replacing(output) as temporary, temporary.open("w", encoding="utf-8") as file:
+        for answer in _rank_lines(problems, heuristic, top, reasons):
+            file.write(json.dumps(answer, separators=(",", ":")) + "\n")
+            count += 1
+        if not count:
+            raise EmptySelectionError(f"{problems}: got no problem; expected one a line")
+    for text in [note, *(f"{number:,} problems {reason}" for reason, number in reasons.items())]:
+        if text:
+            progress(Progress(message=text))
+    return count
+
+
+def _rank_lines(
+    path: Path, heuristic: HeuristicWithFallback, top: int, reasons: Counter[str]
+) -> Iterator[dict[str, Any]]:
+    with naming_file(path), path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                answer, notes = rank_record(loads(line), heuristic, top)
+            except DiodeError as fault:
+                raise FileFaultError(f"{path}: line {number}: {fault}") from None
+            reasons.update(notes)
+            yield answer
+
+
+def rank_record(
+    record: Any, heuristic: HeuristicWithFallback, top: int
+) -> tuple[dict[str, Any], list[str]]:
+    """The ranking of one problem as JSON has it, and notes on it."""
+    if not isinstance(record, dict):
+        raise InvalidValueError(f"got {type(record).__name__}; expected an object")
+    given = record.pop("candidates", None)
+    problem = MMShape.from_dict(record)
+    if given is None:
+        space = candidate_space(problem, heuristic.chip)
+        ranking, reason = heuristic.rank(problem, space)
+        best = ranking.predictions(space, top)
+        ranked = [{**p.candidate.to_dict(), "predicted_us": _rounded(p.predicted_us)} for p in best]
+        return {"ranked": ranked}, _notes(reason)
+    if not isinstance(given, list) or not given:
+        raise InvalidValueError("candidates: got no list of any; expected one, or leave it out")
+    candidates = Candidates.of(map(Candidate.from_dict, given))
+    ranking, reason = heuristic.rank(problem, candidates)
+    times = [_rounded(time) for time in ranking.predicted_us.tolist()]
+    unknown = [n for n in candidates.templates if not can_offer(n, problem, heuristic.chip)]
+    return {"order": ranking.order.tolist(), "predicted_us": times}, _notes(reason, *unknown)
+
+
+def _notes(reason: str, *unknown: str) -> list[str]:
+    notes = [f"by the analytical heuristic: {reason}"] if reason else []
+    if unknown:
+        notes.append(f"with {', '.join(unknown)}, which cannot run them: no time of that counts")
+    return notes
+
+
+def _rounded(time: float | None) -> float | None:
+    """None where the heuristic only orders."""
+    return None if time is None or math.isnan(time) else round(time, _DIGITS)
+
+
+def find_hardware(name: str | None, device: str | None = None) -> Hardware:
+    """The chip of a name, or this machine's GPU."""
     if name is not None:
         here = detect(device) if normalise(name) not in known_names() else None
         return here if here is not None and here.name == normalise(name) else known(name)
-    found = detect(device)
-    if found.kind == "cpu":
+    chip = detect(device)
+    if chip.kind == "cpu":
         raise MissingPartError(
             "hardware: got a machine without a GPU; expected one, or the name of a chip to answer "
             "for, which need not be here; give --hardware nvidia-h200"
         )
-    return found
+    return chip
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
 from torch_diode.model.checkpoint import load_weights
 from torch_diode.model.evaluation.scoring import predict_log_ratio
-from torch_diode.model.features.extractor import TEMPLATES
+from torch_diode.model.features.names import TEMPLATES
 from torch_diode.model.features.table import feature_table
 from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.serving.inference import NumpyNetwork

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from torch_diode.toolkit.training.replay import joined, replay
 
 from torch_diode.hardware import known
 from torch_diode.model.checkpoint import load_network
 from torch_diode.model.evaluation.scoring import predict_times
-from torch_diode.toolkit.training.replay import joined, replay
 
 H200 = known("nvidia-h200")
 

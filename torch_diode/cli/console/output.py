@@ -1,4 +1,4 @@
-"""How commands print: tables for people, JSON for programs, colour only on a terminal."""
+"""Output of commands: tables for people, JSON for programs, colour only on a terminal."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from torch_diode.toolkit.progress import Progress
+
 # A column that does not fit would be dropped; a line that does not fit is wrapped by the terminal.
 _WIDE = 240
 
 
 def console() -> Console:
-    """Standard output."""
+    """The console of standard output."""
     return Console(highlight=False)
 
 
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", right: str = ""
 ) -> None:
-    """Aligned columns; `right` has a letter for each, `r` where it is to be aligned right."""
+    """Print aligned columns; `right` has a letter for each, `r` for those aligned right."""
     table = RichTable(
         title=title or None, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False
     )
@@ -36,17 +38,29 @@ def print_table(
 
 
 def print_json(data: Any) -> None:
-    """Data for a program."""
+    """Print data for a program."""
     sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
 def print_line(text: str) -> None:
-    """A line of plain text."""
+    """Print a line of plain text."""
     console().print(text, markup=False, soft_wrap=True)
 
 
+def print_notes(notes: Iterable[str]) -> None:
+    """Print remarks that are needed to read a result."""
+    for text in notes:
+        print_line(f"Note: {text}.")
+
+
+def note_progress(report: Progress) -> None:
+    """Progress callback that prints messages to standard error, and nothing else."""
+    if report.message:
+        note(report.message)
+
+
 def note(text: str) -> None:
-    """A line beside the result, on standard error: standard output may be JSON for a program."""
+    """Print a line to standard error, since standard output may be JSON for a program."""
     Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""An evaluation as a person reads it: regret, slices, errors, the worst cases."""
+"""Tables of an evaluation: regret, slices, errors, the worst cases."""
 
 from __future__ import annotations
 
@@ -7,117 +7,76 @@ from typing import Any
 
 from torch_diode.cli.console.output import print_line, print_table
 from torch_diode.model.evaluation.regret import KS, Score
-from torch_diode.model.evaluation.scoring import EvaluatedPredictions, Evaluation
-from torch_diode.types.dataset import Dataset
+from torch_diode.model.evaluation.scoring import Evaluation
 
 _HEAD = ("", "problems", *(f"@{k}" for k in KS), "p95@1", "p99@1", "max@1")
 
 
-def print_regret(found: Evaluation) -> None:
-    """The model's regret, the noise in it, and what it is held against."""
-    rows = [("model", *_numbers(found.model["all"]))]
-    if found.noise:
-        rows.append(("noise alone", "", *_four(found.noise), "", "", ""))
-    if found.aten:
-        rows.append(("ATen alone", *_numbers(found.aten["all"])))
-    rows += [(name, *_numbers(slices["all"])) for name, slices in found.baselines.items()]
+def print_evaluation(evaluation: Evaluation) -> None:
+    """Print all scores of a model."""
+    print_regret(evaluation)
+    print_slices(evaluation)
+    print_errors(evaluation)
+
+
+def print_regret(evaluation: Evaluation) -> None:
+    """Print the regret of the model and of the baselines, and that of noise alone."""
+    rows = [("model", *_numbers(evaluation.model["all"]))]
+    if evaluation.noise:
+        rows.append(("noise alone", "", *_four(evaluation.noise), "", "", ""))
+    if evaluation.aten:
+        rows.append(("ATen alone", *_numbers(evaluation.aten["all"])))
+    rows += [(name, *_numbers(slices["all"])) for name, slices in evaluation.baselines.items()]
     print_line("")
     print_table(_HEAD, rows, title="Regret@k, geometric mean over problems", right="l" + "r" * 9)
 
 
-def print_slices(found: Evaluation) -> None:
-    """The same by op, dtype, layout, size and divisibility."""
-    held = {**({"ATen alone": found.aten} if found.aten else {}), **found.baselines}
+def print_slices(evaluation: Evaluation) -> None:
+    """Print the regret by op, dtype, layout, size and divisibility."""
+    baselines = {
+        **({"ATen alone": evaluation.aten} if evaluation.aten else {}),
+        **evaluation.baselines,
+    }
     rows = []
-    for name, scores in found.model.items():
-        first = [f"{s[name][0].geomean:.4f}" if name in s else "-" for s in held.values()]
+    for name, scores in evaluation.model.items():
+        first = [f"{s[name][0].geomean:.4f}" if name in s else "-" for s in baselines.values()]
         model = (*_four([s.geomean for s in scores[:3]]), f"{scores[0].p99:.3f}")
         rows.append((name, scores[0].problems, *model, *first))
-    names = ("slice", "problems", "@1", "@3", "@5", "p99@1", *held)
+    names = ("slice", "problems", "@1", "@3", "@5", "p99@1", *baselines)
     print_line("")
     print_table(names, rows, title="Slices", right="l" + "r" * (len(names) - 1))
 
 
-def print_errors(found: Evaluation) -> None:
-    """How far the predicted times are off."""
+def print_errors(evaluation: Evaluation) -> None:
+    """Print the error of the predicted times."""
     rows = [
         (part, int(e["rows"]), f"{e['mse']:.5f}", f"{e['rmse']:.4f}", f"{e['factor']:.3f}x",
          f"{e['median']:.3f}x")
-        for part, e in found.errors.items()
+        for part, e in evaluation.errors.items()
     ]  # fmt: skip
     names = ("timings of", "timings", "MSE (log)", "RMSE (log)", "as a factor", "median")
     print_line("")
     print_table(names, rows, title="Error of predicted times", right="lrrrrr")
 
 
-def print_worst(judged: EvaluatedPredictions, dataset: Dataset, count: int) -> None:
-    """The decisions that cost most, and the times that are furthest off."""
-    if not count:
+def print_worst(decisions: Sequence[dict[str, Any]], predictions: Sequence[dict[str, Any]]) -> None:
+    """Print the decisions that cost most, and the times that are furthest off."""
+    if not predictions:
         return
-    decisions = [
+    rows: list[tuple[Any, ...]] = [
         (d["problem"], d["chosen"], d["chosen_us"], d["best"], d["best_us"], f"{d['regret']:.3f}x")
-        for d in worst_decisions(judged, dataset, count)
+        for d in decisions
     ]
     head: tuple[str, ...] = ("problem", "chosen", "µs", "best", "µs", "regret")
     print_line("")
-    print_table(head, decisions, title=f"{len(decisions)} worst decisions", right="llrlrr")
-    predictions = [
+    print_table(head, rows, title=f"{len(rows)} worst decisions", right="llrlrr")
+    rows = [
         (p["problem"], p["candidate"], p["predicted_us"], p["measured_us"], f"{p['factor']:.2f}x")
-        for p in worst_predictions(judged, dataset, count)
+        for p in predictions
     ]
     head = ("problem", "config", "predicted µs", "measured µs", "off by")
     print_line("")
-    print_table(head, predictions, title=f"{len(predictions)} worst predictions", right="llrrr")
-
-
-def worst_decisions(
-    judged: EvaluatedPredictions, dataset: Dataset, count: int
-) -> list[dict[str, Any]]:
-    """What was chosen and what would have been best, worst first; only what has any regret."""
-    found = []
-    for chosen, best in judged.worst_decisions(count):
-        taken, missed = (dataset[int(judged.table.rows[row])] for row in (chosen, best))
-        assert taken.time_us is not None
-        assert missed.time_us is not None
-        if taken.time_us <= missed.time_us:
-            break
-        found.append(
-            {
-                "problem": taken.problem.key,
-                "chosen": str(taken.candidate),
-                "chosen_us": taken.time_us,
-                "best": str(missed.candidate),
-                "best_us": missed.time_us,
-                "regret": round(taken.time_us / missed.time_us, 5),
-            }
-        )
-    return found
-
-
-def worst_predictions(
-    judged: EvaluatedPredictions, dataset: Dataset, count: int
-) -> list[dict[str, Any]]:
-    """The rows whose predicted time is furthest off, worst first."""
-    found = []
-    for row in judged.worst_predictions(count):
-        timing = dataset[int(judged.table.rows[row])]
-        predicted, measured = float(judged.predicted[row]), float(judged.table.time_us[row])
-        found.append(
-            {
-                "problem": timing.problem.key,
-                "candidate": str(timing.candidate),
-                "predicted_us": round(predicted, 3),
-                "measured_us": round(measured, 3),
-                "factor": round(max(predicted / measured, measured / predicted), 5),
-            }
-        )
-    return found
-
-
-def say_notes(notes: Sequence[str]) -> None:
-    """What has to be known to read the numbers."""
-    for note in notes:
-        print_line(f"Note: {note}.")
+    print_table(head, rows, title=f"{len(rows)} worst predictions", right="llrrr")
 
 
 def _numbers(scores: Sequence[Score]) -> list[Any]:

@@ -1,10 +1,10 @@
-"""Teachers: several networks whose agreement the model learns from.
+"""Distillation: several wider networks, the teachers, whose agreement the model learns.
 
-Each network follows the noise of its timings in a way of its own, so what several predict on
-average is closer to the truth than what any of them does, and than a single measurement near the
-top. The model that serves a compile has to be small and is one. Once trained, it gets a lesson:
-very many problems, measured or not, each with the candidates the model itself thinks best, for it
-is among those that it chooses; and what teachers and model say on average for their times.
+Each network fits the noise of its timings differently, so the mean of several is closer to the
+truth than any one of them, or than a single measurement. The model that serves a compile has to be
+one small network: once trained, it is trained further on very many problems, measured or not. Each
+comes with the candidates that the model ranks best, since it is among those that it chooses, and
+with the mean prediction of teachers and model as their times.
 """
 
 from __future__ import annotations
@@ -17,16 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from torch_diode.cli.console.output import print_line
-from torch_diode.cli.console.progress import TrainingProgress
 from torch_diode.model.evaluation.scoring import predict_log_ratio
-from torch_diode.model.features.extractor import TEMPLATES
+from torch_diode.model.features.names import TEMPLATES
 from torch_diode.model.features.problem_arrays import Floats
 from torch_diode.model.features.table import FeatureTable, unmeasured_table
 from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.training.batches import ProblemBatches
-from torch_diode.model.training.distillation import DistillationOptions, train_on_targets
-from torch_diode.model.training.candidate_sampling import near_choices
+from torch_diode.model.training.candidate_sampling import sample_candidates
+from torch_diode.model.training.distillation import DistillationOptions, distill
 from torch_diode.model.training.trainer import (
     SplitTables,
     Trained,
@@ -34,15 +32,16 @@ from torch_diode.model.training.trainer import (
     calibrate,
     train_configs,
 )
-from torch_diode.toolkit.training.parallel import TrainingJob
+from torch_diode.toolkit.progress import Progress, ProgressCallback
+from torch_diode.toolkit.training.parallel import TrainingJob, report_epochs
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
 _DRAWN_SHARE = 2.5
-"""Unmeasured problems for each measured one."""
+"""Unmeasured problems per measured one."""
 _BEST, _OTHERS = 64, 30
-"""Candidates of each: the best, and about so many of the rest."""
+"""Candidates of each problem: the best, and about so many of the rest."""
 _FEWEST = 4
 _TEACHER: dict[str, Any] = {
     "kind": "deep",
@@ -57,8 +56,7 @@ _TEACHER: dict[str, Any] = {
 def teacher_jobs(
     parts: SplitTables, options: TrainingOptions, states: Sequence[Path]
 ) -> list[TrainingJob[TimingNetwork]]:
-    """A network for each file, trained on the training part from a seed of its own; where a file
-    has a state of it, from there on."""
+    """A teacher for each state file, trained from a seed of its own, or from the state there is."""
 
     def job(number: int, state: Path) -> TrainingJob[TimingNetwork]:
         own = replace(options, **_teacher(options), seed=options.seed + number)
@@ -68,32 +66,32 @@ def teacher_jobs(
     return [job(number, state) for number, state in enumerate(states, 1)]
 
 
-def make_teachers(jobs: Sequence[TrainingJob[TimingNetwork]]) -> list[TimingNetwork]:
-    """The networks of the jobs, each as its state has it, trained to the end where that is not."""
-    networks = []
-    for job in jobs:
-        with TrainingProgress(job.epochs, job.name) as progress:
-            networks.append(job.train(progress.tell))
-    return networks
+def train_teachers(
+    jobs: Sequence[TrainingJob[TimingNetwork]], progress: ProgressCallback
+) -> list[TimingNetwork]:
+    """The networks of the jobs, each trained to the end from its state."""
+    return [job.train(report_epochs(progress, job.name, job.epochs)) for job in jobs]
 
 
-def distill(
+def distill_teachers(
     trained: Trained,
     teachers: Sequence[TimingNetwork],
     parts: SplitTables,
     dataset: Dataset,
     hardware: Hardware,
+    progress: ProgressCallback,
 ) -> Trained:
-    """The model after its lesson."""
+    """The model after distillation."""
     options, network = trained.options, trained.network
     known = _problems(parts.train, dataset)
     problems = [*known, *recombined(known, options.seed)]
-    print_line(f"A lesson of {len(problems):,} problems, {len(known):,} of them measured")
+    text = f"Distilling {len(problems):,} problems, {len(known):,} of them measured"
+    progress(Progress(message=text))
     table = distillation_set(problems, network, teachers, hardware, options)
     batch = min(DistillationOptions.batch_problems, max(options.batch_problems * 3 // 2, 1))
-    how = DistillationOptions(batch_problems=batch)
-    with TrainingProgress(how.epochs, "Lesson") as progress:
-        history = train_on_targets(network, table, how, options.seed, options.device, progress.tell)
+    schedule = DistillationOptions(batch_problems=batch)
+    report = report_epochs(progress, "Distillation", schedule.epochs)
+    history = distill(network, table, schedule, options.seed, options.device, report)
     batches = ProblemBatches(parts.train, options.far, options.far_share, options.device)
     calibrate(network, parts, batches, options)
     before = len(trained.history)
@@ -108,9 +106,9 @@ def distillation_set(
     hardware: Hardware,
     options: TrainingOptions,
 ) -> FeatureTable:
-    """What teachers and network say on average of each problem's best configs and of some others;
-    a problem with hardly a choice is left out."""
-    near = near_choices(
+    """Each problem's best configs and some others, with the mean prediction of all networks;
+    a problem with hardly any is left out."""
+    near = sample_candidates(
         problems, options.kind, network, hardware, TEMPLATES, _BEST, _OTHERS, options.seed
     )
     kept = [(p, some) for p, some in zip(problems, near, strict=True) if len(some) >= _FEWEST]
@@ -120,34 +118,33 @@ def distillation_set(
 
 
 def recombined(problems: list[MMShape], seed: int) -> list[MMShape]:
-    """New problems of the kinds that were measured: each has the M of one, the N of another and
-    the K of a third, so sizes keep their law and their alignment; none is larger than the largest.
-    """
+    """New problems of the measured kinds, each with the M of one, the N of another and the K of a
+    third, so that sizes keep their distribution and alignment; none exceeds the largest."""
     source = random.Random(seed)
     kinds: dict[tuple[object, ...], list[MMShape]] = {}
     for problem in problems:
         kind = (problem.op, problem.dtype, problem.tf32, problem.layout, problem.bias)
         kinds.setdefault(kind, []).append(problem)
     known = set(problems)
-    found: dict[MMShape, None] = {}
+    drawn: dict[MMShape, None] = {}
     for members in kinds.values():
         most = max(p.flops for p in members)
         for _ in range(round(_DRAWN_SHARE * len(members))):
             m, n, k = (source.choice(members) for _ in range(3))
             problem = replace(m, N=n.N, K=k.K)
             if problem not in known and problem.flops <= most:
-                found[problem] = None
-    return list(found)
+                drawn[problem] = None
+    return list(drawn)
 
 
 def _teacher(options: TrainingOptions) -> dict[str, Any]:
-    """A teacher's options; with few problems its batches are as small as the model's."""
+    """Options of a teacher; with few problems its batches are as small as the model's."""
     size = min(_TEACHER["batch_problems"], max(options.batch_problems * 3 // 2, 1))
     return {**_TEACHER, "batch_problems": size}
 
 
 def _problems(table: FeatureTable, dataset: Dataset) -> list[MMShape]:
-    """Those of a table that have configs and stand in the dataset."""
+    """The measured problems of a table that have configs."""
     rows = np.where(table.is_config, table.rows, -1)
     _, first = np.unique(table.group[rows >= 0], return_index=True)
     return [dataset.problem(int(row)) for row in rows[rows >= 0][first]]

@@ -1,62 +1,131 @@
-"""Training further: the trained model a run starts from, and what it is to keep of it."""
+"""Fine-tuning: the trained model a run starts from, and replay against forgetting.
+
+Replay draws problems all over the range the model was trained on and mixes its own predictions for
+them in as if they had been measured: where the user's data has nothing to add, the model stays as
+it was. The data of the first training is not needed.
+"""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from torch_diode.cli.console.output import print_line
+from torch_diode.collection.shape_sampling import LogNormal, ShapeSource
 from torch_diode.model.checkpoint import load_weights, network_of
-from torch_diode.model.features.problem_arrays import Floats
+from torch_diode.model.evaluation.scoring import predict_times
+from torch_diode.model.features.names import TEMPLATES
+from torch_diode.model.features.problem_arrays import Floats, ProblemArrays
+from torch_diode.model.features.table import FeatureTable, unmeasured_table
 from torch_diode.model.metadata import SWEEP, ModelMetadata
+from torch_diode.model.networks.timing_models import TimingNetwork
+from torch_diode.model.training.candidate_sampling import sample_candidates
 from torch_diode.model.training.trainer import SplitTables
-from torch_diode.toolkit.training.replay import joined, replay
+from torch_diode.toolkit.progress import Progress, ProgressCallback
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
 
-_REHEARSED, _REHEARSED_SHARE = (2000, 6000), 3
-"""Drawn problems beside the user's: least, most, and how many for each of the user's."""
+_REPLAYED, _REPLAYED_SHARE = (2000, 6000), 3
+"""Drawn problems beside the user's: least, most, and the number for each of the user's."""
+_BEST, _OTHERS = 48, 48
+"""Candidates of each drawn problem: those the model ranks best, and about so many of the rest."""
+_MULTIPLES = (1, 8, 64)
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
-    """The trained model a run starts from."""
+class InitialModel:
+    """The trained model that a run starts from."""
 
     metadata: ModelMetadata
     weights: dict[str, Floats]
     name: str
 
 
-def start_from(path: str) -> Start:
-    """The model of a file."""
-    return Start(*load_weights(Path(path)), path)
+def load_initial(path: str) -> InitialModel:
+    """Read the model of a file."""
+    return InitialModel(*load_weights(Path(path)), path)
 
 
-def with_replay(
-    parts: SplitTables, start: Start | None, hardware: Hardware, seed: int
+def add_replay(
+    parts: SplitTables,
+    initial: InitialModel | None,
+    hardware: Hardware,
+    seed: int,
+    progress: ProgressCallback,
 ) -> SplitTables:
-    """With a model to start from, the training part and what the model itself says of others."""
-    if start is None:
+    """The training part with replay of the initial model, where there is one of the same chip."""
+    if initial is None:
         return parts
-    print_line(f"Starting from {start.name}, trained on {start.metadata.hardware}")
-    if start.metadata.hardware != hardware.name:
+    text = f"Starting from {initial.name}, trained on {initial.metadata.hardware}"
+    progress(Progress(message=text))
+    if initial.metadata.hardware != hardware.name:
         return parts
-    low, high = _REHEARSED
-    count = min(max(_REHEARSED_SHARE * len(np.unique(parts.train.group)), low), high)
-    network = network_of(start.metadata, start.weights)
-    drawn = replay(network, start.metadata, hardware, count, seed)
-    return replace(parts, train=joined(parts.train, drawn))
+    low, high = _REPLAYED
+    count = min(max(_REPLAYED_SHARE * len(np.unique(parts.train.group)), low), high)
+    network = network_of(initial.metadata, initial.weights)
+    drawn = replay(network, initial.metadata, hardware, count, seed)
+    return replace(parts, train=concat_tables(parts.train, drawn))
 
 
-def continued(metadata: ModelMetadata, start: Start) -> ModelMetadata:
-    """A model trained further keeps what it knew, where it is of the same chip."""
-    before = start.metadata
-    learnt = (data.options.get("methods", [SWEEP]) for data in (before, metadata))
+def replay(
+    network: TimingNetwork, metadata: ModelMetadata, hardware: Hardware, count: int, seed: int
+) -> FeatureTable:
+    """About `count` drawn problems, with the times a network predicts for them."""
+    problems = list(_problems(metadata, count, seed))
+    templates = (ATEN, DECOMPOSE_K, *TEMPLATES)
+    candidates = sample_candidates(
+        problems, metadata.kind, network, hardware, templates, _BEST, _OTHERS, seed
+    )
+    table = unmeasured_table(problems, candidates, hardware)
+    return replace(table, time_us=predict_times(network, table))
+
+
+def concat_tables(table: FeatureTable, other: FeatureTable) -> FeatureTable:
+    """Both tables' rows and problems; the second one's belong to no dataset."""
+    first = len(table.problem)
+    names = ("problem", "vendor", "roofline", "config", "is_aten", "time_us", "noise", "splits")
+    columns = {name: np.concatenate([getattr(table, name), getattr(other, name)]) for name in names}
+    moved = np.where(other.split < 0, -1, other.split + len(table.splits))
+    return FeatureTable(
+        **columns,
+        arrays=ProblemArrays.concat([table.arrays, other.arrays]),
+        group=np.concatenate([table.group, other.group + first]),
+        rows=np.concatenate([table.rows, np.full(len(other.rows), -1)]),
+        split=np.concatenate([table.split, moved]),
+    )
+
+
+def _problems(metadata: ModelMetadata, count: int, seed: int) -> Iterator[MMShape]:
+    """Draw problems of everything the model covers, some of them with round sizes."""
+    most = int(min(metadata.ranges[name][1] for name in "MNK"))
+    kinds = list(itertools.product(metadata.covers, _MULTIPLES))
+    each = max(count // len(kinds), 1)
+    for number, (covered, multiple) in enumerate(kinds):
+        op, _, precision = covered.partition("/")
+        source = ShapeSource(
+            LogNormal(),
+            ops=(op,),
+            dtypes=("float32" if precision == "tf32" else precision,),
+            layouts=("nn", "nt", "tn"),
+            high=max(most, 16, multiple),
+            multiple=multiple,
+            tf32=precision == "tf32",
+        )
+        yield from source.draw(each, seed + number)
+
+
+def merge_metadata(metadata: ModelMetadata, initial: InitialModel) -> ModelMetadata:
+    """Metadata of a fine-tuned model: on the same chip it still covers what it covered before."""
+    before = initial.metadata
+    trained = (data.options.get("methods", [SWEEP]) for data in (before, metadata))
     options = {
         **metadata.options,
         "init_from": before.dataset_digest,
-        "methods": sorted({method for methods in learnt for method in methods}),
+        "methods": sorted({method for methods in trained for method in methods}),
     }
     if before.hardware != metadata.hardware:
         return replace(metadata, options=options)

@@ -1,4 +1,4 @@
-"""A training run as the commands make it: data in, model, card and curves out."""
+"""Training: from a dataset to a model file with its card, its scores and its curves."""
 
 from __future__ import annotations
 
@@ -13,102 +13,150 @@ from typing import Any
 
 import numpy as np
 import torch
-import typer
 
-from torch_diode.cli.console.output import print_line
-from torch_diode.cli.console.progress import TrainingProgress
-from torch_diode.cli.console.score_tables import print_errors, print_regret, print_slices, say_notes
-from torch_diode.cli.options.training import Learning
 from torch_diode.collection.workers.fork_safety import run_in_subprocess
 from torch_diode.files.file_errors import naming_file
 from torch_diode.model.card import check_card, write_card
 from torch_diode.model.checkpoint import check_suffix, save_model
 from torch_diode.model.evaluation import plots
 from torch_diode.model.evaluation.regret import Times
-from torch_diode.model.evaluation.scoring import evaluate_predictions, predict_times
+from torch_diode.model.evaluation.scoring import (
+    EvaluatedPredictions,
+    Evaluation,
+    evaluate_predictions,
+    predict_times,
+)
 from torch_diode.model.features.table import FeatureTable, feature_table
-from torch_diode.model.metadata import ModelMetadata
-from torch_diode.model.provenance import dataset_noise_floor, describe
-from torch_diode.model.shipped import SHIPPED, model_file
-from torch_diode.model.training.trainer import (
-    Progress,
-    SplitTables,
-    Trained,
-    TrainingOptions,
-    split_table,
-    train,
-    train_state,
-    write_history,
+from torch_diode.model.metadata import ModelMetadata, build_metadata
+from torch_diode.model.registry import SHIPPED, model_file
+from torch_diode.model.training import trainer
+from torch_diode.model.training.trainer import SplitTables, Trained, TrainingOptions
+from torch_diode.toolkit.baselines import compute_baselines
+from torch_diode.toolkit.datasets import (
+    DatasetSource,
+    hardware_of,
+    read_all,
+    refuse_existing,
+    select_comparable,
+    source_name,
 )
-from torch_diode.toolkit.baselines import baselines
-from torch_diode.toolkit.timings import chip_of, read_timings
-from torch_diode.toolkit.training.fine_tuning import Start, continued, start_from, with_replay
-from torch_diode.toolkit.training.parallel import TrainingJob, train_in_parallel
-from torch_diode.toolkit.training.distillation import distill, make_teachers, teacher_jobs
+from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
+from torch_diode.toolkit.training.distillation import distill_teachers, teacher_jobs, train_teachers
+from torch_diode.toolkit.training.fine_tuning import (
+    InitialModel,
+    add_replay,
+    load_initial,
+    merge_metadata,
+)
+from torch_diode.toolkit.training.options import TrainOptions
+from torch_diode.toolkit.training.parallel import (
+    EpochCallback,
+    TrainingJob,
+    report_epochs,
+    train_in_parallel,
+)
 from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import (
-    InvalidValueError,
-    MissingPartError,
-)
+from torch_diode.types.errors import InvalidValueError, MissingPartError
 from torch_diode.types.hardware import Hardware
 
 _LEAST_STEPS = 8
 _MOST_THREADS = 4
-_GENTLY: dict[str, Any] = {
+_FINE_TUNE_DEFAULTS: dict[str, Any] = {
     "epochs": 12,
     "learning_rate": 2e-4,
     "aten_epochs": 20,
     "aten_rate": 1e-5,
     "evaluate_every": 1,
 }
-"""What differs when a trained model is trained further: it has much to lose."""
 _LEAST_US, _MOST_US = 1e-6, 1e12
 """No kernel takes less, or more."""
-_REHEARSED_BATCH = 12
+_LEAST_REPLAY_BATCH = 12
 """Problems in a batch at least, where most are drawn ones."""
 
 
-@dataclass(frozen=True)
-class Data:
-    """Where the timings are, and which of them."""
+@dataclass(frozen=True, eq=False)
+class TrainingResult:
+    """A trained model: its file and card, its scores on problems apart from training."""
 
     path: Path
-    forms: Sequence[str] | None = None
-    hardware: str | None = None
-    ops: tuple[str, ...] = ()
+    is_written: bool
+    """False where `must_beat_aten` was set and ATen alone is better."""
+    metadata: ModelMetadata
+    evaluated: EvaluatedPredictions
+    scored_on: str
+    history: list[dict[str, float]]
+    """Losses of each epoch, and regrets where it was evaluated."""
+    notes: list[str]
+    worse_than_aten: list[str]
+    """Operations and precisions in which ATen alone is better."""
+    card_files: list[Path]
+    curve_files: list[Path]
 
-    def read(self) -> Dataset:
-        """The timings asked for."""
-        return read_timings(self.path, self.forms, self.hardware, self.ops)
-
-
-@contextlib.contextmanager
-def few_threads() -> Iterator[None]:
-    """No more threads than small networks have work for: a training of 9 s on two cores was seen to
-    take 67 s on sixteen."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(min(before, _MOST_THREADS))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    @property
+    def evaluation(self) -> Evaluation:
+        """Scores by slice, of the model and of the baselines."""
+        return self.evaluated.evaluation
 
 
-def chosen_options(
-    learning: Learning, start: Start | None, seed: int, device: str | None
+def train(
+    dataset: DatasetSource,
+    model: Path,
+    options: TrainOptions = TrainOptions(),  # noqa: B008 - frozen
+    *,
+    hardware: str | None = None,
+    ops: Sequence[str] = (),
+    forms: Sequence[str] | None = None,
+    seed: int = 0,
+    device: str | None = None,
+    overwrite: bool = False,
+    progress: ProgressCallback = log_progress,
+) -> TrainingResult:
+    """Train a model on a dataset, score it on held-out problems, and write it with its card.
+
+    `hardware` and `ops` select a part of the dataset, `forms` the file formats read in a directory.
+    A run that was killed continues where the same call is made again.
+    """
+    refuse_existing(model, overwrite)
+    initial = check_training(model, options, device)
+    with _limited_threads():
+        whole = read_all(dataset, forms, progress=progress)
+        timings = select_comparable(whole, hardware, ops, source_name(dataset), progress)
+        chip = hardware_of(timings, device)
+        if options.init_from == SHIPPED:
+            initial = load_initial(str(model_file(SHIPPED, chip)))
+        return _Run(timings, chip, model, options, initial, seed, device, progress).run()
+
+
+def check_training(
+    model: Path, options: TrainOptions, device: str | None = None
+) -> InitialModel | None:
+    """Raise for faults that no dataset would mend; the model to start from, where it is a file."""
+    check_suffix(model)
+    check_card(model)
+    if options.log_dir is not None:
+        _make_folder(options.log_dir)
+    name = options.init_from
+    initial = load_initial(name) if name and name != SHIPPED else None
+    _training_options(options, initial, 0, device)
+    return initial
+
+
+def _training_options(
+    options: TrainOptions, initial: InitialModel | None, seed: int, device: str | None
 ) -> TrainingOptions:
-    """The options of a run: those given, and for the rest what suits the start."""
-    base: dict[str, Any] = {"kind": learning.model_type or "deep", "shape": learning.shape}
-    if start is not None:
-        _check_same_network(start.metadata, learning.model_type, learning.shape)
-        base = {"kind": start.metadata.kind, "shape": dict(start.metadata.shape), **_GENTLY}
-    return TrainingOptions(**{**base, **learning.rest}, seed=seed, device=_device(device))
+    """The values given, and for the rest the defaults of training or of fine-tuning."""
+    base: dict[str, Any] = {"kind": options.model_type or "deep", "shape": options.shape}
+    if initial is not None:
+        _check_same_network(initial.metadata, options)
+        shape = dict(initial.metadata.shape)
+        base = {"kind": initial.metadata.kind, "shape": shape, **_FINE_TUNE_DEFAULTS}
+    return TrainingOptions(**{**base, **options.overrides}, seed=seed, device=_device(device))
 
 
-def _check_same_network(metadata: ModelMetadata, kind: str | None, shape: dict[str, int]) -> None:
+def _check_same_network(metadata: ModelMetadata, options: TrainOptions) -> None:
     own = {"model-type": metadata.kind, **metadata.shape}
-    asked = {**({"model-type": kind} if kind else {}), **shape}
-    for name, value in asked.items():
+    kind = {"model-type": options.model_type} if options.model_type else {}
+    for name, value in {**kind, **options.shape}.items():
         if own.get(name) != value:
             raise InvalidValueError(
                 f"train: got {name} {value} with a model to start from that has {own.get(name)}; "
@@ -125,7 +173,7 @@ def _device(name: str | None) -> str:
     try:
         device = torch.device(name or "cpu")
         if device.type != "cpu":
-            # Tried out apart: what is forked from a process that holds a GPU cannot use it.
+            # In another process: one forked from a process that holds a GPU cannot use it.
             run_in_subprocess(_touch, str(device))
     except (RuntimeError, AssertionError) as fault:
         reason = (str(fault).splitlines() or [""])[0]
@@ -135,167 +183,170 @@ def _device(name: str | None) -> str:
     return str(device)
 
 
-@dataclass
-class Training:
-    """One run of the command. Faults in what was asked for show before anything is computed."""
+@contextlib.contextmanager
+def _limited_threads() -> Iterator[None]:
+    """No more threads than small networks have work for: a training of 9 s on two cores was seen to
+    take 67 s on sixteen."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(min(before, _MOST_THREADS))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
-    data: Data
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One training run."""
+
+    dataset: Dataset
+    hardware: Hardware
     model: Path
-    learning: Learning
-    seed: int = 0
-    device: str | None = None
+    options: TrainOptions
+    initial: InitialModel | None
+    seed: int
+    device: str | None
+    progress: ProgressCallback
 
-    def run(self) -> None:
-        """Train, score on held-out problems, write."""
-        with few_threads():
-            self._run()
-
-    def check(self) -> Start | None:
-        """Refuse what is wrong whatever the data; the model to start from, where a file is."""
-        check_suffix(self.model)
-        check_card(self.model)
-        if self.learning.log_dir is not None:
-            _make_folder(self.learning.log_dir)
-        named = self.learning.init_from
-        start = start_from(named) if named and named != SHIPPED else None
-        chosen_options(self.learning, start, self.seed, self.device)
-        return start
-
-    def _run(self) -> None:
-        start = self.check()
-        dataset = self.data.read()
-        hardware = chip_of(dataset, self.device)
-        if self.learning.init_from == SHIPPED:
-            start = start_from(str(model_file(SHIPPED, hardware)))
-        options = chosen_options(self.learning, start, self.seed, self.device)
-        print_line(
-            f"{len(dataset):,} timings of {len(dataset.problems):,} problems on {hardware.name}"
+    def run(self) -> TrainingResult:
+        problems = len(self.dataset.problems)
+        self._message(
+            f"{len(self.dataset):,} timings of {problems:,} problems on {self.hardware.name}"
         )
-        table = feature_table(dataset, hardware)
-        parts = split_table(table, options)
-        print_line(_told(parts))
-        begun = time.monotonic()
-        more = with_replay(parts, start, hardware, options.seed)
-        options = _for_few(options, parts, self.learning, with_replay=more is not parts)
+        options = _training_options(self.options, self.initial, self.seed, self.device)
+        parts = trainer.split_table(feature_table(self.dataset, self.hardware), options)
+        self._message(_describe_parts(parts))
+        started = time.monotonic()
+        with_replay = add_replay(parts, self.initial, self.hardware, self.seed, self.progress)
+        options = self._adapt_to_few(options, parts, replays=with_replay is not parts)
         _make_folder(self.model.parent)
         try:
-            trained = self._train(more, options, start, dataset, hardware)
+            trained = self._train(with_replay, options)
         except KeyboardInterrupt:
-            kept = [path.name for path in self._states()]
-            if kept:
-                print_line(f"{', '.join(kept)}: kept; the same command continues")
+            states = [path.name for path in self._states()]
+            if states:
+                self._message(f"{', '.join(states)}: kept; the same command continues")
             raise
-        print_line(f"Trained in {time.monotonic() - begun:,.0f} s")
-        self._finish(trained, parts, dataset, hardware, start)
+        self._message(f"Trained in {time.monotonic() - started:,.0f} s")
+        return self._finish(trained, parts)
+
+    def _message(self, text: str) -> None:
+        self.progress(Progress(message=text))
 
     @property
-    def state(self) -> Path:
-        """Where a run that is killed is continued from."""
+    def _state(self) -> Path:
+        """The file that a killed run continues from."""
         return self.model.with_name(f"{self.model.name}.state")
 
     @property
-    def teachers(self) -> list[Path]:
-        """The same for each of its teachers."""
-        count = self.learning.teachers
-        return [self.model.with_name(f"{self.model.name}.teacher-{i + 1}") for i in range(count)]
+    def _teacher_states(self) -> list[Path]:
+        numbers = range(1, self.options.teachers + 1)
+        return [self.model.with_name(f"{self.model.name}.teacher-{i}") for i in numbers]
 
     def _states(self) -> list[Path]:
-        """Those there are; a run that was stopped may have had more teachers."""
+        """The state files there are; a run that was stopped may have had more teachers."""
         names = (glob.escape(self.model.name) + end for end in (".state", ".teacher-*"))
         return [path for name in names for path in sorted(self.model.parent.glob(name))]
 
-    def _train(
-        self,
-        parts: SplitTables,
-        options: TrainingOptions,
-        start: Start | None,
-        dataset: Dataset,
-        hardware: Hardware,
-    ) -> Trained:
-        for path in self._states():
-            if path in (self.state, *self.teachers):
-                print_line(f"{path}: going on from it")
-        weights = start.weights if start else None
-
-        def state(tell: Progress) -> None:
-            train_state(parts, options, tell, self.state, weights)
-
-        jobs = teacher_jobs(parts, options, self.teachers)
-        if jobs:
-            train_in_parallel([TrainingJob("Model", options.epochs, state), *jobs])
-        teachers = make_teachers(jobs)
-        with TrainingProgress(options.epochs) as progress:
-            trained = train(parts, options, progress.tell, self.state, weights)
-        return distill(trained, teachers, parts, dataset, hardware) if teachers else trained
-
-    def _finish(
-        self,
-        trained: Trained,
-        parts: SplitTables,
-        dataset: Dataset,
-        hardware: Hardware,
-        start: Start | None,
-    ) -> None:
-        part, judged_on = judged_part(parts)
-        network = trained.network.to("cpu")
-        others = baselines(part, dataset, hardware)
-        noise = dataset_noise_floor(part, dataset)
-        predicted = predict_times(network, part)
-        self._check_learnt(predicted)
-        judged = evaluate_predictions(part, predicted, others.regrets, noise)
-        found = judged.evaluation
-        print_regret(found)
-        print_slices(found)
-        print_errors(found)
-        notes = [*others.notes, *_before(trained)]
-        print_line(f"Scores are of {judged_on}.")
-        say_notes(notes)
-        self._write_curves(trained)
-        worse = [name for name in found.worse if _matters(name)]
-        if worse and len(judged.problems):
-            told = f"ATen alone is better in {', '.join(worse)}"
-            if self.learning.must_beat_aten:
-                print_line(f"{self.model}: not written, {told}")
-                raise typer.Exit(1)
-            print_line(f"Warning: {told}.")
-        metadata = describe(trained, parts.train, dataset, hardware, found)
-        if self.learning.teachers:
-            options = {**metadata.options, "teachers": self.learning.teachers}
-            metadata = replace(metadata, options=options)
-        if start is not None:
-            metadata = continued(metadata, start)
-        save_model(self.model, network.state_dict(), metadata)
-        files = write_card(self.model, metadata, judged, judged_on, notes)
+    def _remove_states(self) -> None:
         for path in self._states():
             path.unlink()
-        size = self.model.stat().st_size / 1e3
-        print_line(
-            f"{self.model}: {size:,.0f} kB; card in {' and '.join(f.name for f in files[:2])}"
+
+    def _adapt_to_few(
+        self, options: TrainingOptions, parts: SplitTables, *, replays: bool
+    ) -> TrainingOptions:
+        """With few problems, batches small enough for several steps an epoch; and no early
+        stopping where validation problems are too few to decide it."""
+        count = len(np.unique(parts.train.group))
+        most = max(count // _LEAST_STEPS, _LEAST_REPLAY_BATCH if replays else 1)
+        if options.batch_problems > most:
+            self._message(f"Batches of {most:,}: there are few problems to take steps by")
+            options = replace(options, batch_problems=most)
+        if not len(parts.test.group) and self.options.patience is None:
+            options = replace(options, patience=options.epochs)
+        return options
+
+    def _train(self, parts: SplitTables, options: TrainingOptions) -> Trained:
+        for path in self._states():
+            if path in (self._state, *self._teacher_states):
+                self._message(f"{path}: continuing from it")
+        weights = self.initial.weights if self.initial else None
+
+        def train_state(report: EpochCallback) -> None:
+            trainer.train_state(parts, options, report, self._state, weights)
+
+        jobs = teacher_jobs(parts, options, self._teacher_states)
+        if jobs:
+            job = TrainingJob("Model", options.epochs, train_state)
+            train_in_parallel([job, *jobs], self.progress)
+        teachers = train_teachers(jobs, self.progress)
+        report = report_epochs(self.progress, "Training", options.epochs)
+        trained = trainer.train(parts, options, report, self._state, weights)
+        if not teachers:
+            return trained
+        return distill_teachers(
+            trained, teachers, parts, self.dataset, self.hardware, self.progress
         )
 
-    def _check_learnt(self, predicted: Times) -> None:
-        """Refuse a network that has run away: its times are none, and its scores no numbers."""
+    def _finish(self, trained: Trained, parts: SplitTables) -> TrainingResult:
+        part, scored_on = _scored_part(parts)
+        network = trained.network.to("cpu")
+        predicted = predict_times(network, part)
+        self._check_converged(predicted)
+        baselines = compute_baselines(part, self.dataset, self.hardware)
+        evaluated = evaluate_predictions(part, predicted, baselines.regrets, baselines.noise_floor)
+        notes = [*baselines.notes, *_regret_before(trained)]
+        metadata = build_metadata(
+            trained, parts.train, self.dataset, self.hardware, evaluated.evaluation
+        )
+        if self.options.teachers:
+            values = {**metadata.options, "teachers": self.options.teachers}
+            metadata = replace(metadata, options=values)
+        if self.initial is not None:
+            metadata = merge_metadata(metadata, self.initial)
+        worse = [name for name in evaluated.evaluation.worse if _is_decisive(name)]
+        is_written = not (worse and self.options.must_beat_aten)
+        curves = self._write_curves(trained)
+        cards: list[Path] = []
+        if is_written:
+            save_model(self.model, network.state_dict(), metadata)
+            cards = write_card(self.model, metadata, evaluated, scored_on, notes)
+            self._remove_states()
+        return TrainingResult(
+            self.model,
+            is_written,
+            metadata,
+            evaluated,
+            scored_on,
+            trained.history,
+            notes,
+            worse,
+            cards,
+            curves,
+        )
+
+    def _check_converged(self, predicted: Times) -> None:
         if ((predicted > _LEAST_US) & (predicted < _MOST_US)).all():
             return
-        for path in self._states():
-            path.unlink()
+        self._remove_states()
         raise InvalidValueError(
-            f"{self.model}: got a network whose times are none, and not written: training ran "
-            "away; give a lower --learning-rate"
+            f"{self.model}: not written; training diverged: got predicted times that no kernel "
+            "can take; lower --learning-rate"
         )
 
-    def _write_curves(self, trained: Trained) -> None:
-        folder = self.learning.log_dir
+    def _write_curves(self, trained: Trained) -> list[Path]:
+        folder = self.options.log_dir
         if folder is None:
-            return
+            return []
         csv = folder / f"{self.model.stem}-history.csv"
-        write_history(csv, trained.history)
+        trainer.write_history(csv, trained.history)
+        svg = csv.with_name(f"{self.model.stem}-curves.svg")
         try:
-            plots.training_curves(csv.with_name(f"{self.model.stem}-curves.svg"), trained.history)
+            plots.training_curves(svg, trained.history)
         except MissingPartError as fault:
-            print_line(f"{csv}: the curves as numbers; {fault}")
-            return
-        print_line(f"{csv}: the curves, and {self.model.stem}-curves.svg beside it")
+            self._message(f"{csv}: the curves as numbers; {fault}")
+            return [csv]
+        return [csv, svg]
 
 
 def _make_folder(path: Path) -> None:
@@ -303,45 +354,30 @@ def _make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
 
 
-def judged_part(parts: SplitTables) -> tuple[FeatureTable, str]:
-    """The problems to score on, and how to call them."""
-    count = _choices(parts.test)
+def _scored_part(parts: SplitTables) -> tuple[FeatureTable, str]:
+    """The problems to score on, and a description of them."""
+    count = _count_choices(parts.test)
     if count:
         return parts.test, f"{count:,} problems held out of training"
-    count = _choices(parts.validation)
+    count = _count_choices(parts.validation)
     return parts.validation, (
         f"the {count:,} problems training stopped by: too few to hold out others, so the scores "
         "flatter it; collect a validation set"
     )
 
 
-def _for_few(
-    options: TrainingOptions, parts: SplitTables, learning: Learning, *, with_replay: bool
-) -> TrainingOptions:
-    """With few problems, smaller batches, so that there are steps to learn by; and no stopping
-    early, since a handful of validation problems cannot say when."""
-    count = len(np.unique(parts.train.group))
-    most = max(count // _LEAST_STEPS, _REHEARSED_BATCH if with_replay else 1)
-    if options.batch_problems > most:
-        print_line(f"Batches of {most:,}: there are few problems to take steps by")
-        options = replace(options, batch_problems=most)
-    if not len(parts.test.group) and learning.patience is None:
-        options = replace(options, patience=options.epochs)
-    return options
-
-
-def _choices(table: FeatureTable) -> int:
-    """How many problems have more than one candidate."""
+def _count_choices(table: FeatureTable) -> int:
+    """The number of problems with more than one candidate."""
     return int(np.count_nonzero(np.bincount(table.group, minlength=1) > 1))
 
 
-def _told(parts: SplitTables) -> str:
+def _describe_parts(parts: SplitTables) -> str:
     counts = [len(np.unique(p.group)) for p in (parts.train, parts.validation, parts.test)]
     return "{:,} problems to train on, {:,} to stop by, {:,} held out".format(*counts)
 
 
-def _before(trained: Trained) -> list[str]:
-    """How good the model was that a run started from."""
+def _regret_before(trained: Trained) -> list[str]:
+    """A note on the regret of the model that a run started from."""
     first = next((row for row in trained.history if row["epoch"] == 0), None)
     if first is None:
         return []
@@ -352,5 +388,5 @@ def _before(trained: Trained) -> list[str]:
     ]
 
 
-def _matters(slice_name: str) -> bool:
+def _is_decisive(slice_name: str) -> bool:
     return slice_name.startswith(("all", "op=", "precision=")) and "," not in slice_name

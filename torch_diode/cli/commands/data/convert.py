@@ -1,4 +1,4 @@
-"""`torch-diode convert`: between the forms, many files into one, or a part of them."""
+"""`torch-diode convert`: convert, merge and filter datasets."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.cli.console.output import print_line
-from torch_diode.files.datasets import FORMS, form_of, write_dataset
-from torch_diode.files.file_errors import naming_file
-from torch_diode.toolkit.selection import selected
-from torch_diode.types.errors import FileFaultError
+from torch_diode.cli.console.output import note_progress, print_line
+from torch_diode.toolkit import datasets
 
 
 def convert(
@@ -21,7 +18,7 @@ def convert(
     hardware: Annotated[str | None, typer.Option(help="Only this hardware.")] = None,
     operations: Annotated[list[str] | None, typer.Option(help="Only these operations.")] = None,
     duplicates: Annotated[
-        str, typer.Option(help="A timing met twice: refuse, or keep the first or the last.")
+        str, typer.Option(help="A timing that occurs twice: refuse, or keep the first or the last.")
     ] = "refuse",
     overwrite: Annotated[bool, typer.Option(help="Replace the output if it exists.")] = False,
 ) -> None:
@@ -29,40 +26,17 @@ def convert(
 
     Example: torch-diode convert old.json shards/ --output all.parquet --hardware nvidia-h200
     """
-    form = form_for(output, context.obj.form)
-    refuse_existing(output, overwrite)
-    dataset = selected(inputs, hardware, operations or [], duplicates)
-    write_dataset(dataset, output, form)
+    dataset = datasets.convert(
+        inputs,
+        output,
+        form=context.obj.form,
+        hardware=hardware,
+        ops=operations or (),
+        duplicates=duplicates,
+        overwrite=overwrite,
+        progress=note_progress,
+    )
     size = output.stat().st_size / 1e6
     print_line(
         f"{output}: {len(dataset):,} timings of {len(dataset.problems):,} problems, {size:.1f} MB"
     )
-
-
-def form_for(output: Path, asked: str | None) -> str:
-    """The form to write: the ending's, or the one asked for where the ending names none."""
-    if asked is None or output.suffix.lower().lstrip(".") in FORMS:
-        named = form_of(output)
-        if asked not in (None, named):
-            raise FileFaultError(
-                f"{output}: got --format {asked} and the ending .{named}; expected both the same"
-            )
-        return named
-    return asked
-
-
-def refuse_same(output: Path, *inputs: Path) -> None:
-    """What is read is not to be written over."""
-    for path in inputs:
-        with naming_file(output):
-            same = output.exists() and path.exists() and output.samefile(path)
-        if same:
-            raise FileFaultError(f"{output}: got what is read as the output; choose another name")
-
-
-def refuse_existing(path: Path, overwrite: bool) -> None:
-    """Nothing is lost by accident: an existing file needs the word for it."""
-    with naming_file(path):
-        there = path.exists()
-    if there and not overwrite:
-        raise FileFaultError(f"{path}: exists already; choose another name or give --overwrite")

@@ -1,4 +1,4 @@
-"""`torch-diode table`: build a lookup table from a dataset, look into one, hand it to torch."""
+"""`torch-diode table`: build, show and export lookup tables."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.cli.commands.data.convert import refuse_existing
-from torch_diode.cli.console.output import print_json, print_line, print_table
+from torch_diode.cli.console.output import note_progress, print_json, print_line, print_table
 from torch_diode.files.json import write_json
 from torch_diode.files.tables import read_table, table_to, write_table
 from torch_diode.files.torch_lookup_table import inductor_table
-from torch_diode.toolkit.selection import selected
+from torch_diode.toolkit.datasets import build_table, refuse_existing
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.problem import MMShape
 from torch_diode.types.table import Table
@@ -44,7 +43,7 @@ def build(
     Example: torch-diode table build --dataset timings.parquet --output table.json --k 3
     """
     refuse_existing(output, overwrite)
-    table = Table.from_dataset(selected([dataset], hardware, operations or []), k)
+    table = build_table(dataset, k, hardware, operations or (), note_progress)
     write_table(table, output)
     print_line(f"{output}: {len(table):,} problems on {', '.join(table.hardware)}")
 
@@ -62,23 +61,24 @@ def show(
 
     Example: torch-diode table show table.json --problem mm:512x4096x4096:bfloat16:nt
     """
-    found = read_table(table)
+    contents = read_table(table)
     if problem is not None:
         wanted = MMShape.from_key(problem)
-        found = Table(tuple(row for row in found if row[1] == wanted), found.provenance)
-        if not len(found):
+        rows_of_problem = tuple(row for row in contents if row[1] == wanted)
+        contents = Table(rows_of_problem, contents.provenance)
+        if not len(contents):
             raise EmptySelectionError(f"{table}: got no row for {problem}; list what it has first")
     if as_json:
-        print_json(table_to(found))
+        print_json(table_to(contents))
         return
     rows = [
         (hardware, shape.key if first else "", str(entry.candidate), entry.time_us)
-        for hardware, shape, entries in found.rows[: limit or None]
+        for hardware, shape, entries in contents.rows[: limit or None]
         for first, entry in zip([True] + [False] * len(entries), entries, strict=False)
     ]
     print_table(("hardware", "problem", "candidate", "µs"), rows, right="lllr")
-    if limit and len(found) > limit:
-        print_line(f"… and {len(found) - limit:,} more problems (--limit 0 lists all)")
+    if limit and len(contents) > limit:
+        print_line(f"… and {len(contents) - limit:,} more problems (--limit 0 lists all)")
 
 
 @app.command()

@@ -1,23 +1,25 @@
-"""`torch-diode train`: from timings to a model, its card and its curves."""
+"""`torch-diode train`: train a model on timings."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torch_diode.cli.commands.data.convert import refuse_existing
-from torch_diode.cli.options.groups import expand_options
-from torch_diode.cli.options.training import Learning, Model
+from torch_diode.cli.console.output import print_line, print_notes
+from torch_diode.cli.options import training as options
+from torch_diode.cli.options.parameters import build
+from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.types.errors import InvalidValueError
 
+if TYPE_CHECKING:
+    from torch_diode.toolkit.training.train import TrainingResult
 
-@expand_options
+
 def train(
     context: typer.Context,
-    model: Model,
-    learning: Learning,
+    model: options.Model,
     dataset: Annotated[
         Path | None, typer.Option(help="Dataset file or directory of shards.")
     ] = None,
@@ -33,11 +35,25 @@ def train(
         list[str] | None, typer.Option(help="Only this operation; may be given again.")
     ] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace the model if it exists.")] = False,
+    model_type: options.ModelType = None,
+    batch_size: options.BatchSize = None,
+    num_epochs: options.NumEpochs = None,
+    learning_rate: options.LearningRate = None,
+    weight_decay: options.WeightDecay = None,
+    patience: options.Patience = None,
+    test_share: options.TestShare = None,
+    validation_share: options.ValidationShare = None,
+    hidden_dim: options.HiddenDim = None,
+    num_layers: options.NumLayers = None,
+    log_dir: options.LogDir = None,
+    init_from: options.InitFrom = None,
+    teachers: options.Teachers = 0,
+    must_beat_aten: options.MustBeatAten = False,
 ) -> None:
-    """Train a model; what is not given is what the shipped model was trained with.
+    """Train a model; the defaults are those of the shipped model.
 
-    Problems are split, never their timings: some to train on, some to stop by, and some held out
-    that the scores are of. A run that was killed goes on when the same command is given again.
+    The dataset is split by problem: some to train on, some to decide when to stop, and some held
+    out for the scores. A run that was killed continues when the same command is given again.
 
     Example: torch-diode train --dataset timings.parquet --model my_model.pt --log-dir logs
 
@@ -46,19 +62,54 @@ def train(
     17,350 timings of 10 problems on nvidia-h200
     8 problems to train on, 2 to stop by, 0 held out
     Batches of 1: there are few problems to take steps by
-    epoch 3 of 50: loss 0.5963  regret@1 1.0366  regret@3 1.0366  regret@5 1.0366  2 s
+    Training: 3 of 50 epochs, loss 0.5963, regret@1 1.0366, regret@3 1.0366, regret@5 1.0366, 2 s
     ...
     tutorial_model.pt: 1,956 kB; card in tutorial_model.json and tutorial_model.md
 
     Fine-tune the shipped model on your own timings, in minutes:
     torch-diode train --init-from shipped --dataset mine.parquet --model mine.pt
     """
-    refuse_existing(model, overwrite)
+    learning = build(TrainOptions, locals())
     source = _one_of(dataset, data_dir)
-    from torch_diode.toolkit.training.train import Data, Training
+    from torch_diode.cli.console.progress import ConsoleProgress
+    from torch_diode.toolkit.training import train as api
 
-    data = Data(source, file_extensions, hardware_name, tuple(op_name or ()))
-    Training(data, model, learning, context.obj.seed or 0, context.obj.device).run()
+    with ConsoleProgress() as progress:
+        result = api.train(
+            source,
+            model,
+            learning,
+            hardware=hardware_name,
+            ops=op_name or (),
+            forms=file_extensions,
+            seed=context.obj.seed or 0,
+            device=context.obj.device,
+            overwrite=overwrite,
+            progress=progress,
+        )
+    print_training(result)
+    if not result.is_written:
+        raise typer.Exit(1)
+
+
+def print_training(result: TrainingResult) -> None:
+    """Print the scores of a trained model, and its files."""
+    from torch_diode.cli.console.score_tables import print_evaluation
+
+    print_evaluation(result.evaluation)
+    print_line(f"Scores are of {result.scored_on}.")
+    print_notes(result.notes)
+    if result.curve_files:
+        print_line(f"Curves in {' and '.join(map(str, result.curve_files))}")
+    better = f"ATen alone is better in {', '.join(result.worse_than_aten)}"
+    if not result.is_written:
+        print_line(f"{result.path}: not written, {better}")
+        return
+    if result.worse_than_aten:
+        print_line(f"Warning: {better}.")
+    size = result.path.stat().st_size / 1e3
+    cards = " and ".join(file.name for file in result.card_files[:2])
+    print_line(f"{result.path}: {size:,.0f} kB; card in {cards}")
 
 
 def _one_of(dataset: Path | None, data_dir: Path | None) -> Path:
@@ -67,6 +118,6 @@ def _one_of(dataset: Path | None, data_dir: Path | None) -> Path:
             f"train: got {'both' if dataset else 'neither'} of --dataset and --data-dir; "
             "expected one of them"
         )
-    found = dataset or data_dir
-    assert found is not None
-    return found
+    source = dataset or data_dir
+    assert source is not None
+    return source

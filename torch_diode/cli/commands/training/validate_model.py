@@ -1,19 +1,19 @@
-"""`torch-diode validate-model`: how good a model is on a dataset."""
+"""`torch-diode validate-model`: score a model on a dataset."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torch_diode.cli.console.output import print_json, print_line
-from torch_diode.model.shipped import SHIPPED
+from torch_diode.cli.console.output import note_progress, print_json, print_line, print_notes
+from torch_diode.model.registry import SHIPPED
 
 if TYPE_CHECKING:
     from torch_diode.toolkit.validate import Validation
 
-Model = Annotated[str, typer.Option(help="Model file, or `shipped` for the one that comes along.")]
+Model = Annotated[str, typer.Option(help="Model file, or `shipped` for the one in the package.")]
 DatasetPath = Annotated[Path, typer.Option(help="Dataset file or directory of shards.")]
 BatchSize = Annotated[int, typer.Option(help="Problems predicted at once.", min=1)]
 HardwareName = Annotated[str | None, typer.Option(help="Only this hardware's timings.")]
@@ -53,46 +53,33 @@ def validate_model(
     """
     from torch_diode.toolkit.validate import validate
 
-    found = validate(model, dataset, hardware_name, tuple(op_name or ()), score, batch_size)
+    result = validate(
+        model,
+        dataset,
+        hardware=hardware_name,
+        ops=op_name or (),
+        score=score,
+        batch_size=batch_size,
+        progress=note_progress,
+    )
     if write_card:
-        from torch_diode.model.card import write_card as write
-
-        write(found.path, found.metadata, found.judged, found.judged_on, found.notes)
+        result.write_card()
     if as_json:
-        print_json(as_data(found, top_n_worst))
+        print_json(result.to_dict(top_n_worst))
     else:
-        show(found, top_n_worst)
+        print_validation(result, top_n_worst)
 
 
-def show(found: Validation, top_n_worst: int) -> None:
-    """The scores as a person reads them."""
+def print_validation(result: Validation, top_n_worst: int) -> None:
+    """Print the scores of a model as tables."""
     from torch_diode.cli.console import score_tables
 
-    evaluation = found.judged.evaluation
-    print_line(f"{found.path}: {found.metadata.kind} model of {found.metadata.hardware}")
-    print_line(f"Scored on {found.judged_on}.")
-    score_tables.print_regret(evaluation)
-    score_tables.print_slices(evaluation)
-    score_tables.print_errors(evaluation)
-    score_tables.print_worst(found.judged, found.dataset, top_n_worst)
-    score_tables.say_notes(found.notes)
-    if evaluation.worse:
-        print_line(f"ATen alone is better in: {', '.join(evaluation.worse)}.")
-
-
-def as_data(found: Validation, top_n_worst: int) -> dict[str, Any]:
-    """The scores as JSON has them."""
-    from torch_diode.cli.console import score_tables
-
-    return {
-        "model": str(found.path),
-        "dataset": str(found.source),
-        "judged_on": found.judged_on,
-        "hardware": found.metadata.hardware,
-        "notes": found.notes,
-        "scores": found.judged.evaluation.to_dict(),
-        "worst_decisions": score_tables.worst_decisions(found.judged, found.dataset, top_n_worst),
-        "worst_predictions": score_tables.worst_predictions(
-            found.judged, found.dataset, top_n_worst
-        ),
-    }
+    print_line(f"{result.model}: {result.metadata.kind} model of {result.metadata.hardware}")
+    print_line(f"Scored on {result.scored_on}.")
+    score_tables.print_evaluation(result.evaluation)
+    score_tables.print_worst(
+        result.worst_decisions(top_n_worst), result.worst_predictions(top_n_worst)
+    )
+    print_notes(result.notes)
+    if result.evaluation.worse:
+        print_line(f"ATen alone is better in: {', '.join(result.evaluation.worse)}.")
