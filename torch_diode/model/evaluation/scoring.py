@@ -27,8 +27,7 @@ from torch_diode.model.evaluation.regret import (
 from torch_diode.model.features.problem_arrays import Floats
 from torch_diode.model.features.table import FeatureTable
 from torch_diode.model.networks.timing_models import TimingNetwork
-from torch_diode.model.training.batches import ProblemBatches
-from torch_diode.model.training.vendor_calls import aten_calls, split_calls
+from torch_diode.model.training.batches import ProblemBatches, aten_calls, split_calls
 from torch_diode.types.errors import EmptySelectionError
 
 _PROBLEMS_AT_ONCE = 256

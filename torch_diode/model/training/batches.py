@@ -1,46 +1,49 @@
-"""Batches of whole problems: a ranking loss needs all candidates of a problem together."""
+"""Rows of a feature table as tensors: batches of whole problems for the network of configs, since a
+ranking loss needs all candidates of a problem together, and library calls for the vendor heads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torch_diode.model.features.table import FeatureTable
+if TYPE_CHECKING:
+    from torch_diode.model.features.problem_arrays import Floats
+    from torch_diode.model.features.table import FeatureTable
 
 Ids = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some problems and all their configs; `group` says which problem a config is of."""
+    """Some problems and all their configs; `group` is the problem of each config."""
 
     problem: Tensor
     config: Tensor
     group: Tensor
     target: Tensor
     log_regret: Tensor
-    """log(time / best time of the problem), ATen counted."""
+    """log(time / best time of the problem), ATen included."""
     noise: Tensor
-    """The standard error of each log time."""
+    """Standard error of each log time."""
     rows: Ids
-    """Where the configs stand in the table."""
+    """Positions of the configs in the table."""
 
     def __len__(self) -> int:
         return len(self.problem)
 
 
 class ProblemBatches:
-    """The configs of a table's problems, sorted by problem, ready to be drawn from; problems with
-    no config are left out.
+    """Configs of a table sorted by problem, to draw batches from; problems without a config are
+    left out.
 
-    `far` and `far_share` thin out the hopeless: of the configs that take more than `far` times the
-    best, only a share is in a batch, another one each time. They are most of the rows and teach
-    little.
+    Of the configs slower than `far` times the best, which are most rows and teach little, a batch
+    has only a random share, `far_share`.
     """
 
     def __init__(
@@ -70,8 +73,8 @@ class ProblemBatches:
         return len(self.problems)
 
     def draw(self, size: int, rng: np.random.Generator | None = None) -> Iterator[Batch]:
-        """All problems once, `size` at a time, in a random order if there is one to draw from;
-        else all of their configs, too."""
+        """Yield all problems once, `size` at a time: shuffled and thinned out with a generator, in
+        order and with all configs without."""
         order = rng.permutation(len(self)) if rng is not None else np.arange(len(self))
         for start in range(0, len(order), size):
             yield self._batch(order[start : start + size], rng)
@@ -96,8 +99,43 @@ class ProblemBatches:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class LibraryCalls:
+    """Timed calls of the vendor library."""
+
+    rows: Ids
+    """Positions in the table."""
+    problem: Tensor
+    call: Tensor
+    target: Tensor
+    noise: Tensor
+    alone: Tensor
+    """1 where nothing else of the problem was timed: such calls come from sweeps of library calls
+    only, which keep the chip busier and take a few percent longer."""
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+def aten_calls(table: FeatureTable, device: str = "cpu") -> LibraryCalls:
+    """Select the rows of ATen."""
+    rows = np.flatnonzero(table.is_aten)
+    return _calls(table, rows, table.vendor[table.group[rows]], device)
+
+
+def split_calls(table: FeatureTable, device: str = "cpu") -> LibraryCalls:
+    """Select the rows that are splits of K."""
+    rows = np.flatnonzero(table.split >= 0)
+    return _calls(table, rows, table.splits[table.split[rows]], device)
+
+
+def _calls(table: FeatureTable, rows: Ids, call: Floats, device: str) -> LibraryCalls:
+    group = table.group[rows]
+    alone = (~table.has_choice[group]).astype(np.float32)
+    arrays = (table.problem[group], call, table.target[rows], table.noise[rows], alone)
+    return LibraryCalls(rows, *(torch.from_numpy(array).to(device) for array in arrays))
+
+
 def log_regrets(table: FeatureTable) -> npt.NDArray[np.float64]:
-    """For each row log(time / best time of its problem)."""
-    best = np.full(len(table.problem), np.inf)
-    np.minimum.at(best, table.group, table.time_us)
-    return np.asarray(np.log(table.time_us / best[table.group]))
+    """log(time / best time of its problem) of each row."""
+    return np.asarray(np.log(table.time_us / table.best_times()[table.group]))

@@ -1,23 +1,24 @@
-"""A lesson: a trained network taught times that were not measured, a few problems at a time."""
+"""Distillation: training of a network on predicted instead of measured times."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-
-from torch_diode.model.features.table import FeatureTable
-from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.training.batches import ProblemBatches
 from torch_diode.model.training.epoch import EpochOptions, Row, run_epoch
-from torch_diode.model.training.trainer import config_parameters
+from torch_diode.model.training.trainer import config_optimizer
+
+if TYPE_CHECKING:
+    from torch_diode.model.features.table import FeatureTable
+    from torch_diode.model.networks.timing_models import TimingNetwork
 
 
 @dataclass(frozen=True)
 class DistillationOptions(EpochOptions):
-    """How a lesson is taught. Its times have no noise, so differences count that a measurement
-    could not tell: `near`, `floor` and `temperature` are sharper than in training."""
+    """Options of a distillation. Its times have no noise, so `near`, `floor` and `temperature` are
+    sharper than in training."""
 
     epochs: int = 16
     batch_problems: int = 192
@@ -38,17 +39,13 @@ def distill(
     device: str = "cpu",
     progress: Callable[[Row], None] | None = None,
 ) -> list[Row]:
-    """Train the network for configs on the table, in place; its heads stay as they are."""
-    o = options
+    """Train the network of configs on the table, in place; its heads stay unchanged."""
     network.to(device)
     batches = ProblemBatches(table, device=device)
-    parameters = config_parameters(network)
-    optimizer = torch.optim.AdamW(
-        parameters, o.learning_rate, weight_decay=o.weight_decay, fused=True
-    )
+    optimizer = config_optimizer(network, options.learning_rate, options.weight_decay)
     history: list[Row] = []
-    for epoch in range(o.epochs):
-        history.append(run_epoch(network, batches, optimizer, o, seed, epoch))
+    for epoch in range(options.epochs):
+        history.append(run_epoch(network, batches, optimizer, options, seed, epoch))
         if progress is not None:
             progress(history[-1])
     network.eval()

@@ -1,24 +1,26 @@
-"""One epoch of a network for configs: all problems once, times and order together."""
+"""One epoch of the network of configs: all problems once, losses of times and of order together."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from torch_diode.model.networks.timing_models import TimingNetwork
-from torch_diode.model.training.batches import ProblemBatches
 from torch_diode.model.training.losses import listwise_loss, regression_loss
-from torch_diode.model.training.schedule import set_rate
+
+if TYPE_CHECKING:
+    from torch_diode.model.networks.timing_models import TimingNetwork
+    from torch_diode.model.training.batches import ProblemBatches
 
 Row = dict[str, float]
 
 
 @dataclass(frozen=True)
 class EpochOptions:
-    """What an epoch depends on; the losses say what the last four are."""
+    """Options of an epoch; the losses describe the last four."""
 
     epochs: int
     batch_problems: int
@@ -38,7 +40,7 @@ def run_epoch(
     seed: int,
     epoch: int,
 ) -> Row:
-    """Train in place; the row of history for it."""
+    """Train in place; return the epoch's row of the history."""
     o = options
     steps = math.ceil(len(batches) / o.batch_problems)
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
@@ -54,7 +56,19 @@ def run_epoch(
         (error + o.list_weight * order).backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
-        # Not asked for before the end: a GPU would have to be waited for at every step.
+        # Read at the end only: reading waits for the GPU.
         total += torch.stack([error.detach(), order.detach()])
     loss, list_loss = (total / steps).tolist()
     return {"epoch": epoch + 1, "loss": loss, "list_loss": list_loss}
+
+
+def set_rate(
+    optimizer: torch.optim.Optimizer, peak: float, done: float, warmup: float = 0.1
+) -> None:
+    """Set the learning rate for the share `done` of a run: linear warmup, then cosine decay."""
+    if done < warmup:
+        rate = peak * (0.04 + 0.96 * done / warmup)
+    else:
+        rate = peak * 0.5 * (1 + math.cos(math.pi * (done - warmup) / (1 - warmup)))
+    for group in optimizer.param_groups:
+        group["lr"] = rate

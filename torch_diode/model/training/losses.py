@@ -1,47 +1,49 @@
-"""What a network is trained to make small."""
+"""Training losses."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from torch_diode.model.training.batches import Batch
+if TYPE_CHECKING:
+    from torch_diode.model.training.batches import Batch
 
 _HUBER = 0.1
-_MOST_SQUARE = 0.25
-"""Of an error of half: a stalled measurement must not pull a model about."""
+_MAX_SQUARE = 0.25
+"""Cap on squared errors, against outliers such as a stalled measurement."""
 _TYPICAL_ERROR = 0.05
-"""A time as uncertain as this counts half of one that is known: a model's own error is no less."""
+"""A time with this standard error has half the weight of an exact one."""
 
 
 def regression_loss(predicted: Tensor, batch: Batch, near: float, floor: float) -> Tensor:
-    """The error of log times, weighted towards the top: a config that takes e times `near` longer
-    than the best counts a third of it, and none counts less than `floor`; noisy times count less.
-    """
+    """Huber loss of log times, weighted towards the fastest: the weight decays with the log regret
+    on the scale `near`, down to `floor`; noisy times weigh less."""
     weight = (floor + torch.exp(-batch.log_regret / near)) * _certainty(batch.noise)
     error = nn.functional.smooth_l1_loss(predicted, batch.target, beta=_HUBER, reduction="none")
     return (weight * error).sum() / weight.sum()
 
 
 def listwise_loss(predicted: Tensor, batch: Batch, temperature: float) -> Tensor:
-    """How far the odds a softmax of predicted times gives each config are from those the measured
-    times give it (Kullback-Leibler, a problem each).
+    """Kullback-Leibler divergence, per problem, between the softmax of measured and of predicted
+    times.
 
-    Least for the right differences and for no others, so that it sharpens the order near the top
-    without bending the times. The temperature is the error of times that one cannot hope to tell
-    from noise; where times are noisier than usual it is higher.
+    Minimal for the right differences only, so that it sharpens the order near the top without
+    biasing the times. The temperature is the error that cannot be told from noise; it is higher
+    where times are noisier.
     """
-    softness = torch.hypot(_noise_near_the_top(batch), batch.noise.new_tensor(temperature))
+    softness = torch.hypot(_noise_of_best(batch), batch.noise.new_tensor(temperature))
     softness = softness[batch.group]
-    wanted = _log_odds(-batch.log_regret / softness, batch)
-    given = _log_odds(-predicted / softness, batch)
-    return (torch.exp(wanted) * (wanted - given)).sum() / len(batch)
+    measured = _log_odds(-batch.log_regret / softness, batch)
+    modelled = _log_odds(-predicted / softness, batch)
+    return (torch.exp(measured) * (measured - modelled)).sum() / len(batch)
 
 
 def vendor_loss(members: Tensor, target: Tensor, noise: Tensor) -> Tensor:
-    """Squared error: between two candidates the one of the smaller mean log time is the right
-    choice, and the library's errors lean to one side, where a median would not see them."""
-    error = torch.square(members - target).clamp(max=_MOST_SQUARE).mean(0)
+    """Squared error: of two candidates the one with the smaller mean log time is the right choice,
+    and the library's errors are skewed, which a median would ignore."""
+    error = torch.square(members - target).clamp(max=_MAX_SQUARE).mean(0)
     weight = _certainty(noise)
     return (weight * error).sum() / weight.sum()
 
@@ -50,8 +52,8 @@ def _certainty(noise: Tensor) -> Tensor:
     return 1 / (1 + torch.square(noise / _TYPICAL_ERROR))
 
 
-def _noise_near_the_top(batch: Batch) -> Tensor:
-    """The mean standard error of each problem's best configs."""
+def _noise_of_best(batch: Batch) -> Tensor:
+    """Mean standard error of each problem's best configs."""
     weight = torch.exp(-batch.log_regret / _TYPICAL_ERROR)
     zeros = weight.new_zeros(len(batch))
     total = zeros.index_add(0, batch.group, weight)

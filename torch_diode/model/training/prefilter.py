@@ -1,29 +1,32 @@
-"""Teaching a network to tell at a glance which candidates deserve a closer look.
+"""Fitting of the prefilter, the second output of a `deep` network, after its first layer.
 
-The second output of a `deep` network, right after its first layer, is fitted to the network's own
-predictions once those are final: no measurement is needed for that, and nothing else changes.
+It is fitted to the network's own final predictions; no measurements are needed, and nothing else
+in the network changes.
 """
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from torch_diode.model.networks.timing_models import DeepMatmulTimingModel
-from torch_diode.model.training.batches import ProblemBatches
-from torch_diode.model.training.schedule import set_rate
+from torch_diode.model.training.epoch import set_rate
+
+if TYPE_CHECKING:
+    from torch_diode.model.networks.timing_models import DeepMatmulTimingModel
+    from torch_diode.model.training.batches import ProblemBatches
 
 _RATE = 3e-3
 _BATCH = 32
 _EPOCHS, _LEAST_STEPS = 2, 150
 _NEAR, _FLOOR = 0.3, 0.02
-"""How fast a candidate's weight falls with its distance from the problem's best, and how far."""
+"""Scale on which a candidate's weight decays with its log regret, and its minimum."""
 
 
 def fit_prefilter(network: DeepMatmulTimingModel, batches: ProblemBatches, seed: int = 0) -> None:
-    """Fit the glance to the network's predictions for these problems, in place."""
+    """Fit the prefilter to the network's predictions for these problems, in place."""
     network.eval()
     output = network.prefilter_out
     optimizer = torch.optim.AdamW(output.parameters(), _RATE)
@@ -33,11 +36,13 @@ def fit_prefilter(network: DeepMatmulTimingModel, batches: ProblemBatches, seed:
     for epoch in range(epochs):
         for batch in batches.draw(_BATCH, np.random.default_rng((seed, epoch))):
             set_rate(optimizer, _RATE, done / (epochs * each), 0.0)
-            predicted, glance = network.with_prefilter(batch.problem, batch.config, batch.group)
+            predicted, prefiltered = network.with_prefilter(
+                batch.problem, batch.config, batch.group
+            )
             best = predicted.new_full((len(batch),), math.inf)
             best = best.scatter_reduce(0, batch.group, predicted, "amin")
             weight = torch.exp((best[batch.group] - predicted) / _NEAR) + _FLOOR
-            loss = (weight * torch.square(glance - predicted)).sum() / weight.sum()
+            loss = (weight * torch.square(prefiltered - predicted)).sum() / weight.sum()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

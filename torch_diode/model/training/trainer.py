@@ -1,11 +1,10 @@
 """Training: from a table of features to a network, in minutes on one core.
 
-The heads for ATen and splits of K are trained first, then the network for configs, stopping on the
-validation problems' regret with all in the ranking, and last the estimate of its own error, on the
-validation problems too. A problem with one candidate teaches, and takes no part in regret.
-Everything follows from the options and the table: the same seed gives the same weights on the same
-machine, but for the order in which a GPU adds, or another number of threads. A run that is stopped
-goes on from its last epoch.
+The heads for ATen and splits of K are trained first, then the network of configs, with early
+stopping on the validation problems' regret, and last the uncertainty, on the validation problems
+too. A problem with one candidate is trained on, but takes no part in regret. The same seed gives
+the same weights on the same machine, but for a GPU's order of addition or another number of
+threads. A stopped run resumes from its last evaluated epoch.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -26,31 +25,30 @@ import torch
 from torch_diode.files.atomic import replacing
 from torch_diode.model.checkpoint import read_tensors
 from torch_diode.model.evaluation.scoring import best_shift, predict_log_ratio, regret_scores
-from torch_diode.model.features.problem_arrays import Floats
-from torch_diode.model.features.table import FeatureTable
-from torch_diode.model.networks.timing_models import (
-    DeepMatmulTimingModel,
-    TimingNetwork,
-    build_network,
-)
-from torch_diode.model.training.batches import ProblemBatches
+from torch_diode.model.networks import file_names, module_names
+from torch_diode.model.networks.timing_models import DeepMatmulTimingModel, build_network
+from torch_diode.model.training.batches import ProblemBatches, aten_calls, split_calls
 from torch_diode.model.training.epoch import EpochOptions, Row, run_epoch
 from torch_diode.model.training.prefilter import fit_prefilter
 from torch_diode.model.training.split import split
 from torch_diode.model.training.uncertainty import fit_uncertainty
-from torch_diode.model.training.vendor_calls import aten_calls, split_calls
 from torch_diode.model.training.vendor_heads import train_head
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
+
+if TYPE_CHECKING:
+    from torch_diode.model.features.problem_arrays import Floats
+    from torch_diode.model.features.table import FeatureTable
+    from torch_diode.model.networks.timing_models import TimingNetwork
 
 Progress = Callable[[Row], None]
 
 _FEW_CALLS = 10_000
-"""With more timings of ATen than this, dropout does more harm than good: there is less of it."""
+"""Timings of ATen above which dropout is reduced: it then does more harm than good."""
 
 
 @dataclass(frozen=True)
 class TrainingOptions(EpochOptions):
-    """Everything a training run depends on beside its data."""
+    """Options of a training run."""
 
     kind: str = "deep"
     shape: dict[str, int] = field(default_factory=dict)
@@ -70,7 +68,7 @@ class TrainingOptions(EpochOptions):
     far_share: float = 0.3
     aten_epochs: int = 150
     aten_rows: int = 30_000_000
-    """Timings of ATen to see in all, at most: fewer epochs where there are many."""
+    """Timings of ATen to see in total, at most: fewer epochs if there are many."""
     aten_rate: float = 2e-3
     aten_dropout: float = 0.05
     split_epochs: int = 100
@@ -82,7 +80,7 @@ class TrainingOptions(EpochOptions):
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """The network with the best validation regret, and how it got there."""
+    """Network with the best validation regret, and the history of its training."""
 
     network: TimingNetwork
     history: list[Row]
@@ -91,7 +89,7 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class SplitTables:
-    """A table's three parts, by problem; no two share one."""
+    """Parts of a table that share no problem."""
 
     train: FeatureTable
     validation: FeatureTable
@@ -99,25 +97,25 @@ class SplitTables:
 
 
 def split_table(table: FeatureTable, options: TrainingOptions) -> SplitTables:
-    """The parts a run with these options trains on, stops by, and must never see; the last has
-    only problems with a choice, since it is there to score rankings."""
+    """Split a table into the parts to train on, to stop by, and to test on; the last has only
+    problems with a choice, since it scores rankings."""
     if not table.is_config.any():
         raise EmptySelectionError(
             "training: got timings of ATen alone; expected Triton configs among them; collect on "
             "a GPU, or use the timings that come with torch-diode"
         )
-    met = np.zeros(len(table.problem), bool)
-    met[table.group] = True
-    test, check = np.zeros_like(met), np.zeros_like(met)
-    test[met], check[met] = split(
-        table.arrays.take(met), options.test_share, options.validation_share, options.seed
+    present = np.zeros(len(table.problem), bool)
+    present[table.group] = True
+    test, validation = np.zeros_like(present), np.zeros_like(present)
+    test[present], validation[present] = split(
+        table.arrays.take(present), options.test_share, options.validation_share, options.seed
     )
     parts = SplitTables(
-        table.take(~(test | check)), table.take(check), table.take(test).with_a_choice()
+        table.take(~(test | validation)), table.take(validation), table.take(test).with_a_choice()
     )
     if not parts.train.is_config.any() or not parts.validation.is_config.any():
         raise EmptySelectionError(
-            f"training: got {np.count_nonzero(met)} problems; expected enough for a training and "
+            f"training: got {np.count_nonzero(present)} problems; expected enough for a training and "
             "a validation part; collect more, or change the shares"
         )
     return parts
@@ -130,10 +128,10 @@ def train(
     state_path: str | os.PathLike[str] | None = None,
     initial: Mapping[str, Floats] | None = None,
 ) -> Trained:
-    """Train a network. With a `state_path`, the heads and each evaluated epoch are kept there, and
-    a run that finds its own state goes on from it. With `initial` weights it starts from those of a
-    trained network, and ends with them where no epoch does better."""
-    run = _fitted(parts, options, progress, state_path, initial)
+    """Train a network. With a `state_path`, the state after the heads and after each evaluated epoch
+    is saved there, and a run resumes from its own state. With `initial` weights it starts from
+    those of a trained network, and returns them if no epoch does better."""
+    run = _train(parts, options, progress, state_path, initial)
     run.network.load_state_dict(run.best_state)
     calibrate(run.network, parts, run.batches, options)
     return Trained(run.network, run.history, options)
@@ -146,11 +144,11 @@ def train_state(
     state_path: str | os.PathLike[str],
     initial: Mapping[str, Floats] | None = None,
 ) -> None:
-    """Train as far as a state goes: `train` with the same one has hardly anything left to do."""
-    _fitted(parts, options, progress, state_path, initial)
+    """Train up to the final state, from which `train` finishes quickly."""
+    _train(parts, options, progress, state_path, initial)
 
 
-def _fitted(
+def _train(
     parts: SplitTables,
     options: TrainingOptions,
     progress: Progress | None,
@@ -179,8 +177,7 @@ def _fitted(
 def calibrate(
     network: TimingNetwork, parts: SplitTables, batches: ProblemBatches, options: TrainingOptions
 ) -> None:
-    """What follows once the weights are final: ATen made comparable with the best of many configs,
-    how sure to be of all that, and what can be told of it at a glance."""
+    """Fit what follows from the final weights: ATen's shift, the uncertainty and the prefilter."""
     table, ranked = parts.validation, parts.validation.with_a_choice()
     ratio = predict_log_ratio(network, ranked, ProblemBatches(ranked, device=options.device))
     network.aten.shift.add_(best_shift(ranked, ratio))
@@ -190,11 +187,14 @@ def calibrate(
         fit_prefilter(network, batches, options.seed)
 
 
-def config_parameters(network: TimingNetwork) -> list[torch.nn.Parameter]:
-    """Those of the network for configs, the heads' left out."""
-    apart = (network.aten, network.split, network.uncertainty)
-    others = {id(p) for module in apart for p in module.parameters()}
-    return [p for p in network.parameters() if id(p) not in others]
+def config_optimizer(
+    network: TimingNetwork, rate: float, weight_decay: float
+) -> torch.optim.Optimizer:
+    """Build the optimizer of the network of configs, without the heads."""
+    heads = (network.aten, network.split, network.uncertainty)
+    others = {id(p) for module in heads for p in module.parameters()}
+    parameters = [p for p in network.parameters() if id(p) not in others]
+    return torch.optim.AdamW(parameters, rate, weight_decay=weight_decay, fused=True)
 
 
 def train_configs(
@@ -203,8 +203,8 @@ def train_configs(
     progress: Progress | None = None,
     state_path: str | os.PathLike[str] | None = None,
 ) -> TimingNetwork:
-    """A network for configs alone, as its last epoch left it: a teacher, not a model. Its state is
-    kept and gone on from as a model's is."""
+    """Train a network of configs only, to its last epoch: a teacher for distillation, not a model.
+    Its state is saved and resumed from like a model's."""
     torch.manual_seed(options.seed)
     run = _Run(parts, options)
     if state_path is None or not run.resume(Path(state_path)):
@@ -231,10 +231,7 @@ class _Run:
         self.starts_trained = initial is not None
         self.source = _source(parts, self.initial)
         self.network = build_network(o.kind, o.shape).to(o.device)
-        self.parameters = config_parameters(self.network)
-        self.optimizer = torch.optim.AdamW(
-            self.parameters, o.learning_rate, weight_decay=o.weight_decay, fused=True
-        )
+        self.optimizer = config_optimizer(self.network, o.learning_rate, o.weight_decay)
         self.epoch = self.since_best = 0
         self.best = math.inf
         self.best_state: dict[str, Any] = {}
@@ -242,18 +239,18 @@ class _Run:
 
     @cached_property
     def batches(self) -> ProblemBatches:
-        """What is learnt from; a teacher that is only taken up again has no need of it."""
+        """Training batches, built on first use: a resumed teacher at its end needs none."""
         o = self.options
         return ProblemBatches(self.parts.train, o.far, o.far_share, o.device)
 
     @cached_property
-    def checks(self) -> tuple[FeatureTable, ProblemBatches]:
-        """What is stopped by."""
+    def validation(self) -> tuple[FeatureTable, ProblemBatches]:
+        """Problems with a choice that early stopping is based on."""
         ranked = self.parts.validation.with_a_choice()
         return ranked, ProblemBatches(ranked, device=self.options.device)
 
     def begin(self) -> None:
-        """The first weights: those it was given, or drawn ones and what the features are like."""
+        """Initialise the weights: the given ones, or random ones and the features' norms."""
         if self.starts_trained:
             given = {name: torch.from_numpy(value.copy()) for name, value in self.initial.items()}
             self.network.load_state_dict(given)
@@ -262,7 +259,7 @@ class _Run:
         self.best_state = self._copy()
 
     def evaluate_start(self) -> None:
-        """The regret to beat, of the network as it came."""
+        """Evaluate the initial network."""
         self.history.append({"epoch": 0, **self._evaluate()})
 
     def _fit_norms(self) -> None:
@@ -272,11 +269,11 @@ class _Run:
         self.network.config_norm.fit(torch.from_numpy(table.config[self.batches.rows]))
 
     def train_vendor(self, progress: Progress | None = None) -> None:
-        """The heads for ATen and for splits of K, on the problems where they were timed."""
+        """Train the heads for ATen and for splits of K."""
         o, table, afresh = self.options, self.parts.train, not self.starts_trained
         calls = aten_calls(table, o.device)
         if not len(calls):
-            self._leave_aten_open()
+            self._use_best_config_for_aten()
         epochs = min(o.aten_epochs, max(o.aten_rows // max(len(calls), 1), 1))
         dropout = o.aten_dropout * min(_FEW_CALLS / max(len(calls), 1), 1.0)
         rate = o.aten_rate
@@ -286,9 +283,8 @@ class _Run:
         epochs, dropout = o.split_epochs, o.aten_dropout
         train_head(self.network.split, splits, epochs, rate, dropout, o.seed, afresh=afresh)
 
-    def _leave_aten_open(self) -> None:
-        """Where ATen was never timed, it is taken to be about as good as the best config: an
-        untrained head would say anything."""
+    def _use_best_config_for_aten(self) -> None:
+        """Without timings of ATen, let its head predict the mean of the best configs."""
         if self.starts_trained:
             return
         table = self.parts.train
@@ -299,7 +295,7 @@ class _Run:
             self.network.aten.biases[-1].fill_(float(best[np.isfinite(best)].mean()))
 
     def train_epoch(self, evaluating: bool = True) -> Row:
-        """All problems once; the row of history for it, with the regret where it was evaluated."""
+        """Train one epoch; return its row of the history, with the regret if it is evaluated."""
         o = self.options
         row = run_epoch(self.network, self.batches, self.optimizer, o, o.seed, self.epoch)
         self.epoch += 1
@@ -309,29 +305,29 @@ class _Run:
         return row
 
     def _evaluate(self) -> Row:
-        ranked, batches = self.checks
-        found = regret_scores(ranked, predict_log_ratio(self.network, ranked, batches))
+        ranked, batches = self.validation
+        scores = regret_scores(ranked, predict_log_ratio(self.network, ranked, batches))
         self.since_best += self.options.evaluate_every
-        if found[0].geomean < self.best:
+        if scores[0].geomean < self.best:
             self.since_best = 0
-        if found[0].geomean <= self.best:
-            # Few problems often have equal regret: the later weights fit the times better.
-            self.best, self.best_state = found[0].geomean, self._copy()
-        return {f"regret@{score.k}": score.geomean for score in found}
+        if scores[0].geomean <= self.best:
+            # With few problems regrets are often equal: the later weights fit the times better.
+            self.best, self.best_state = scores[0].geomean, self._copy()
+        return {f"regret@{score.k}": score.geomean for score in scores}
 
     def _copy(self) -> dict[str, Any]:
         return {name: value.detach().clone() for name, value in self.network.state_dict().items()}
 
     def save(self, path: Path) -> None:
-        """Everything needed to go on, as plain tensors and numbers."""
+        """Save the state of the run as plain tensors and numbers."""
         state = {
             "options": asdict(self.options),
             "source": self.source,
             "epoch": self.epoch,
             "since_best": self.since_best,
             "best": self.best,
-            "best_state": self.best_state,
-            "network": self._copy(),
+            "best_state": file_names(self.best_state),
+            "network": file_names(self._copy()),
             "optimizer": self.optimizer.state_dict(),
             "history": self.history,
         }
@@ -339,7 +335,7 @@ class _Run:
             torch.save(state, temporary)
 
     def resume(self, path: Path) -> bool:
-        """Go on from a state of the same options; False where there is none."""
+        """Load the state of a run with the same options and data; False if there is none."""
         if not path.is_file():
             return False
         state = read_tensors(path, self.options.device)
@@ -350,28 +346,27 @@ class _Run:
                     f"{path}: got the state of a run with {other}; expected the same; "
                     "remove it to start afresh"
                 )
-        self.network.load_state_dict(state["network"])
+        self.network.load_state_dict(module_names(state["network"]))
         self.optimizer.load_state_dict(state["optimizer"])
         self.epoch, self.since_best = state["epoch"], state["since_best"]
-        self.best, self.best_state = state["best"], state["best_state"]
+        self.best, self.best_state = state["best"], module_names(state["best_state"])
         self.history = state["history"]
         return True
 
 
 def _source(parts: SplitTables, initial: Mapping[str, Floats]) -> str:
-    """What a run's data and first weights are told by, so that a state is not taken for
-    another's."""
-    found = hashlib.sha256()
+    """Hash of a run's data and initial weights, which a state must match."""
+    digest = hashlib.sha256()
     for part in (parts.train, parts.validation):
-        found.update(part.group.tobytes())
-        found.update(part.time_us.tobytes())
+        digest.update(part.group.tobytes())
+        digest.update(part.time_us.tobytes())
     for name in sorted(initial):
-        found.update(initial[name].tobytes())
-    return found.hexdigest()[:20]
+        digest.update(initial[name].tobytes())
+    return digest.hexdigest()[:20]
 
 
 def write_history(path: str | os.PathLike[str], history: list[Row]) -> None:
-    """The curves as CSV, one row an epoch."""
+    """Write the training curves as CSV, one row per epoch."""
     names = list(dict.fromkeys(name for row in history for name in row))
     with (
         replacing(path) as temporary,

@@ -1,32 +1,33 @@
-"""Training of the heads for the vendor library: ATen, and splits of K.
+"""Training of the vendor library's heads: ATen, and splits of K.
 
-They see whole calls and no configs, so a problem with nothing but ATen timed teaches as much as any
-other. What the heads learn from is rows of features and log times, each with its noise. How far a
-campaign of library calls alone differs from one with configs between them is learnt beside them, as
-an offset, and then left out: a ranking compares with configs.
+They see whole calls and no configs, so a problem with ATen alone teaches as much as any other. The
+difference between sweeps of library calls only and sweeps with configs in between is learnt as an
+offset and then dropped: a ranking compares with configs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from torch_diode.model.networks.timing_models import VendorHead
-from torch_diode.model.training.epoch import Row
+from torch_diode.model.training.epoch import Row, set_rate
 from torch_diode.model.training.losses import vendor_loss
-from torch_diode.model.training.schedule import set_rate
-from torch_diode.model.training.vendor_calls import Calls
+
+if TYPE_CHECKING:
+    from torch_diode.model.networks.timing_models import VendorHead
+    from torch_diode.model.training.batches import LibraryCalls
 
 _DECAY = 1e-2
-_FIRST_SPREAD = 0.3
-"""Of the last layer, so that training starts near the mean."""
+_INITIAL_SCALE = 0.3
+"""Scale of the last layer's initial weights, so that training starts near the mean."""
 
 
 def train_head(
     head: VendorHead,
-    calls: Calls,
+    calls: LibraryCalls,
     epochs: int,
     rate: float,
     dropout: float,
@@ -35,19 +36,18 @@ def train_head(
     batch: int = 512,
     afresh: bool = True,
 ) -> None:
-    """Train a head, in place; afresh, or from the weights it has. The members of a head learn from
-    the same rows and differ by where they start and by dropout. `progress` is told of each time
-    through them as `head` of `heads`."""
+    """Train a head in place, afresh or from its weights. Its members learn from the same rows and
+    differ by initial weights and dropout. `progress` gets each epoch as `head` of `heads`."""
     if not len(calls):
         return
     if afresh:
         head.norm.fit(torch.cat([calls.problem, calls.call], dim=1))
         with torch.no_grad():
             head.biases[-1].fill_(float(calls.target.mean()))
-            head.weights[-1].mul_(_FIRST_SPREAD)
+            head.weights[-1].mul_(_INITIAL_SCALE)
     head.trained.fill_(1)
-    apart = torch.nn.Parameter(torch.zeros_like(head.biases[0]))
-    parameters = [*head.parameters(), apart]
+    alone_offset = torch.nn.Parameter(torch.zeros_like(head.biases[0]))
+    parameters = [*head.parameters(), alone_offset]
     optimizer = torch.optim.AdamW(parameters, rate, weight_decay=_DECAY, fused=True)
     rng = np.random.default_rng(seed)
     head.train()
@@ -56,7 +56,7 @@ def train_head(
         pieces = order.split(batch)
         for number, piece in enumerate(pieces):
             set_rate(optimizer, rate, (epoch + number / len(pieces)) / epochs)
-            offset = apart * calls.alone[piece, None]
+            offset = alone_offset * calls.alone[piece, None]
             members = head.members(calls.problem[piece], calls.call[piece], dropout, offset)
             optimizer.zero_grad()
             vendor_loss(members, calls.target[piece], calls.noise[piece]).backward()
