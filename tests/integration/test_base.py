@@ -65,5 +65,5 @@ def test_an_interface_that_is_not_there_fails_alone() -> None:
 
 def test_its_fingerprint_is_in_the_cache_key() -> None:
     registration.enable(Forced(CONFIG), integrations=[PersistentReductions()])
-    keys = registration._registration.sockets.cache_keys
+    keys = registration._registration.cache_keys
     assert "never-persistent" in keys.fingerprint([])

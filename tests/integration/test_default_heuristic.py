@@ -23,7 +23,7 @@ from torch_diode.integration.hooks.fallback import DiodeWarning
 from torch_diode.integration.settings import Settings
 from torch_diode.model.checkpoint import load_weights, save_model
 from torch_diode.model.registry import load_registered
-from torch_diode.model.shipped import shipped_model
+from torch_diode.model.registry import shipped_model
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape

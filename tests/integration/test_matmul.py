@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from tests.integration.cases import CONFIG
 from tests.integration.forced import Forced
-from torch_diode.integration.hooks.fallback import Fallback
 from torch_diode.integration.matmul import MatmulIntegration
+from torch_diode.integration.registration import Registration
 from torch_diode.integration.settings import Settings
-from torch_diode.integration.sockets import Sockets
 
 
-def test_it_waits_until_torch_asks_and_is_off_afterwards() -> None:
+def test_it_waits_until_torch_uses_its_handler_and_is_off_afterwards() -> None:
     integration = MatmulIntegration(Settings(Forced(CONFIG)))
-    sockets = Sockets(Fallback())
+    registration = Registration()
     assert integration.status() == ("off", "")
-    integration.install(sockets)
+    integration.install(registration)
     assert integration.status()[0] == "waiting"
-    integration.uninstall(sockets)
+    integration.uninstall(registration)
     assert integration.status() == ("off", "")
 
 
-def test_the_dummy_is_answered_through_this_torch() -> None:
+def test_the_probe_succeeds_on_this_torch() -> None:
     assert MatmulIntegration().probe() == ""
 
 

@@ -1,1 +1,1 @@
-"""How torch gets to hear a heuristic: the only room that touches torch._inductor."""
+"""Binding of heuristics to torch; the only package that touches torch._inductor."""

@@ -1,4 +1,4 @@
-"""What every integration is: the binding of a heuristic to one interface of torch."""
+"""Base classes of integrations: each binds a decision to one interface of torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torch_diode.integration.sockets import Sockets
+    from torch_diode.integration.registration import Registration
 
 WAITING = "waiting"
 ON = "on"
@@ -16,14 +16,14 @@ FAILED = "failed"
 
 
 class BaseIntegration(ABC):
-    """One interface of torch: tried with a dummy, then plugged in, and unplugged again.
+    """One interface of torch: probed, installed, and uninstalled again.
 
-    Another decision is one more subclass. Most are decisions of Inductor's choices handler:
+    Each further decision is a subclass. Most decisions are methods of Inductor's choices handler:
     subclass `ChoicesIntegration` for those.
     """
 
     name: str
-    """Short and readable: `status` shows it."""
+    """Short and readable; shown by `status`."""
 
     def __init__(self) -> None:
         self.state = OFF
@@ -31,21 +31,21 @@ class BaseIntegration(ABC):
 
     @abstractmethod
     def probe(self) -> str:
-        """Try the interface with a dummy: empty if it answers, else what is missing.
+        """Try the interface with a dummy: empty if it works, else what is missing.
 
-        May import what it needs of torch; it is asked when torch has imported it.
+        May import parts of torch; called after torch has imported them itself.
         """
 
     @abstractmethod
-    def install(self, sockets: Sockets) -> None:
-        """Plug in. What torch has not imported yet is waited for, not imported."""
+    def install(self, registration: Registration) -> None:
+        """Connect to torch, without importing what torch has not imported yet."""
 
     @abstractmethod
-    def uninstall(self, sockets: Sockets) -> None:
-        """Unplug: torch is as it was before `install`."""
+    def uninstall(self, registration: Registration) -> None:
+        """Undo `install`."""
 
     def status(self) -> tuple[str, str]:
-        """The state, one of waiting, on, off and failed, and a sentence about it."""
+        """The state (waiting, on, off or failed), and a sentence about it."""
         return self.state, self.detail
 
 
@@ -53,22 +53,22 @@ class ChoicesIntegration(BaseIntegration):
     """A decision that Inductor takes through a method of its choices handler."""
 
     hooks: tuple[str, ...]
-    """The methods of `InductorChoices` that this answers."""
+    """The methods of `InductorChoices` that this overrides."""
 
     @abstractmethod
     def mixin(self, handler: Any) -> type | None:
         """A class with those methods, to be put before the class of torch's handler.
 
-        Its methods reach torch's own answer through `super()`. None leaves this handler alone.
+        Its methods reach torch's own through `super()`. None leaves this handler unchanged.
         """
 
     def fingerprint(self, devices: Iterable[Any]) -> str:
-        """What of this integration a compile for these devices depends on, for torch's cache
-        keys; empty where it changes nothing."""
+        """Text for torch's cache keys that changes whenever a compile for these devices may come
+        out differently; empty where this integration changes nothing."""
         return ""
 
     def probe(self) -> str:
-        """Put a dummy before a handler of torch's, and see whether it is the one that answers."""
+        """Compose a dummy with a handler of torch's, and check that the dummy's methods win."""
         from torch._inductor.choices import InductorChoices
 
         from torch_diode.integration.hooks.handler import compose
@@ -76,20 +76,20 @@ class ChoicesIntegration(BaseIntegration):
         missing = [hook for hook in self.hooks if not hasattr(InductorChoices, hook)]
         if missing:
             return f"InductorChoices has no {', '.join(missing)}"
-        answer = object()
-        methods = {hook: lambda *_args, **_kwargs: answer for hook in self.hooks}
+        expected = object()
+        methods = {hook: lambda *_args, **_kwargs: expected for hook in self.hooks}
         handler = compose(InductorChoices(), [type("Dummy", (), methods)])
-        silent = [hook for hook in self.hooks if getattr(handler, hook)() is not answer]
-        return f"{', '.join(silent)} did not answer through a dummy" if silent else ""
+        ignored = [hook for hook in self.hooks if getattr(handler, hook)() is not expected]
+        return f"{', '.join(ignored)} cannot be overridden by a dummy" if ignored else ""
 
-    def install(self, sockets: Sockets) -> None:
-        """Wait for torch to ask for its handler; only then can the interface be tried."""
+    def install(self, registration: Registration) -> None:
+        """Wait until torch uses its handler; only then can the interface be probed."""
         self.state, self.detail = WAITING, "torch has not asked its choices handler yet"
-        sockets.handler.add(self)
-        sockets.cache_keys.add(self)
+        registration.handler.add(self)
+        registration.cache_keys.add(self)
 
-    def uninstall(self, sockets: Sockets) -> None:
-        """Take the hooks and the part of the cache key away."""
-        sockets.handler.remove(self)
-        sockets.cache_keys.remove(self)
+    def uninstall(self, registration: Registration) -> None:
+        """Remove the hooks and the fingerprint."""
+        registration.handler.remove(self)
+        registration.cache_keys.remove(self)
         self.state, self.detail = OFF, ""

@@ -9,11 +9,11 @@ from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.settings import Settings
-from torch_diode.model.shipped import SHIPPED, shipped_model
+from torch_diode.model.registry import SHIPPED, shipped_model
 from torch_diode.types.hardware import Hardware
 
 if TYPE_CHECKING:
-    from torch_diode.model.checkpoint import ModelPointer
+    from torch_diode.model.registry import ModelPointer
 
 NO_MODEL = "no model for this hardware"
 NONE = "none"

@@ -1,11 +1,13 @@
-"""Ranking on request: what would run, and how fast, with no compile and no GPU needed."""
+"""Ranking without a compile, and without a GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from torch_diode.candidates import candidate_space
+from torch_diode.candidates.gpu.eligibility import plain_templates
 from torch_diode.hardware import detect, known
+from torch_diode.heuristics import policy
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import default_heuristic, settings
 from torch_diode.types import validation
@@ -14,6 +16,7 @@ from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import EmptySelectionError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
+from torch_diode.types.ranking import Ranking
 from torch_diode.types.timing import Prediction
 
 
@@ -26,9 +29,9 @@ def rank(
 ) -> list[Prediction]:
     """The candidates of a problem with predicted microseconds, best first, at most `top`.
 
-    Without candidates all that are feasible; without hardware this machine's; without a heuristic
-    the default one for the hardware. Times are None where the heuristic names none. Raises where
-    it abstains, and says why.
+    Defaults: all feasible candidates, this machine's hardware, and the default heuristic for the
+    hardware. Times are None where the heuristic gives only an order. Raises where it abstains, with
+    the reason.
     """
     validation.instance("rank", "problem", problem, MMShape)
     if heuristic is not None:
@@ -58,3 +61,21 @@ def _given(candidates: Iterable[Candidate]) -> Candidates:
     for item in items:
         validation.instance("rank", "candidates", item, Candidate)
     return Candidates.of(items)
+
+
+def plain_ranking(
+    problem: MMShape, heuristic: Heuristic, hardware: Hardware
+) -> tuple[Candidates, Ranking] | None:
+    """The candidates of a plain compile with static sizes, and their ranking; None where the
+    heuristic abstains."""
+    space = candidate_space(problem, hardware, plain_templates(problem))
+    ranking = heuristic.rank(problem, space, hardware)
+    if ranking is None:
+        return None
+    return space, policy.adjust_for_compile(ranking, space, fixed_sizes=True, extra_us=0.0)
+
+
+def single_choice(space: Candidates, ranking: Ranking) -> Candidate:
+    """The candidate that a plain compile runs, unbenchmarked: the best, or ATen where that is not
+    certain enough to be faster."""
+    return space[int(policy.single_choice_order(ranking, space)[0])]

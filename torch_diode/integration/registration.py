@@ -1,6 +1,6 @@
-"""Turning torch-diode on and off: by itself at import, or asked to.
+"""Turning torch-diode on and off: at import, or by a call.
 
-Everything here is light: torch is looked for, not imported, and what needs `torch._inductor` waits
+Light to import: torch is looked for, not imported, and anything that needs `torch._inductor` waits
 until torch imports it.
 """
 
@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 from torch_diode import _distribution
 from torch_diode.integration import settings as switches
 from torch_diode.integration.base import FAILED, OFF, ON, BaseIntegration
+from torch_diode.integration.hooks.cache_key import CacheKeys
 from torch_diode.integration.hooks.fallback import Fallback
+from torch_diode.integration.hooks.handler import HandlerSlot
 from torch_diode.integration.matmul import MatmulIntegration
 from torch_diode.integration.settings import Settings
-from torch_diode.integration.sockets import Sockets
 from torch_diode.integration.status import Status, Step
 from torch_diode.types.errors import DiodeError, InvalidValueError, MissingPartError
 
@@ -31,25 +32,26 @@ _OUTCOMES = {ON: "ok", OFF: "off", FAILED: "failed"}
 
 
 class Registration:
-    """The integrations that are plugged in, and the steps that led there.
+    """The installed integrations, and the places of torch they are installed in.
 
-    There is one for the process: compiles happen on threads nobody announces.
+    There is one per process, since torch compiles on threads of its own.
     """
 
     def __init__(self) -> None:
         self.fallback = Fallback()
         self.matmul = MatmulIntegration(fallback=self.fallback)
-        self.sockets = Sockets(self.fallback)
+        self.handler = HandlerSlot(self.fallback)
+        self.cache_keys = CacheKeys(self.fallback)
         self.active: list[BaseIntegration] = []
         self.refused: Step | None = None
         """Why nothing is on, where that was decided before any integration was tried."""
         self.lock = threading.RLock()
         self._scopes: list[Settings] = []
         self._before: tuple[list[BaseIntegration], Settings] = ([], Settings())
-        """What was on, and how, when the first of the scopes was entered."""
+        """The active integrations and settings when the outermost scope was entered."""
 
     def enter(self, settings: Settings) -> None:
-        """Plug in, with these settings, until they are left."""
+        """Enable with these settings until `leave`."""
         with self.lock:
             before = (list(self.active), self.matmul.settings)
             self.enable(settings)
@@ -58,7 +60,7 @@ class Registration:
             self._scopes.append(settings)
 
     def leave(self, settings: Settings) -> None:
-        """As the scope around says; what was entered last holds, whoever leaves first."""
+        """Return to the scope entered last of those still open, in whatever order they end."""
         with self.lock:
             self._scopes = [scope for scope in self._scopes if scope is not settings]
             if self._scopes:
@@ -72,7 +74,7 @@ class Registration:
                 self.disable()
 
     def enable(self, settings: Settings, others: Iterable[BaseIntegration] = ()) -> None:
-        """Plug in, with these settings; what is in already stays, with the new settings."""
+        """Install the integrations that are not yet, and use these settings."""
         with self.lock:
             more = list(others)
             for integration in more:
@@ -86,22 +88,22 @@ class Registration:
             self.matmul.change(settings)
             for integration in (self.matmul, *more):
                 if integration not in self.active:
-                    integration.install(self.sockets)
+                    integration.install(self)
                     self.active.append(integration)
 
     def disable(self) -> None:
-        """Unplug everything; torch is as it was."""
+        """Uninstall everything."""
         with self.lock:
             for integration in reversed(self.active):
-                integration.uninstall(self.sockets)
+                integration.uninstall(self)
             self.active.clear()
-            # A handler put in by hand is not ours to take out; what it set up beside itself is.
-            times = sys.modules.get("torch_diode.integration.autotune.clean_benchmark")
-            if times is not None:
-                times.clean_benchmark.disable_for_benchmark_sets()
+            # A handler set by hand stays, but the clean benchmark it may have installed does not.
+            module = sys.modules.get("torch_diode.integration.autotune.clean_benchmark")
+            if module is not None:
+                module.clean_benchmark.disable_for_benchmark_sets()
 
     def steps(self) -> Iterator[Step]:
-        """What was tried, in the order it depends on one another, as far as it got."""
+        """The steps of registration so far, in order of dependence."""
         if self.refused is not None:
             yield self.refused
             return
@@ -110,25 +112,24 @@ class Registration:
         if not self.active:
             yield Step("registration", "off", "not enabled")
             return
-        imported = self.sockets.handler.attached
+        imported = self.handler.attached
         waits = "torch imports it when something is compiled"
         yield Step("inductor", "ok" if imported else "waiting", "" if imported else waits)
         for integration in self.active:
             state, detail = integration.status()
             yield Step(integration.name, _OUTCOMES.get(state, state), detail)
         yield self._heuristic_step()
-        keyed = self.sockets.cache_keys.attached
-        yield Step("cache keys", "ok" if keyed else "waiting", "")
+        yield Step("cache keys", "ok" if self.cache_keys.attached else "waiting", "")
 
     def _heuristic_step(self) -> Step:
-        found = self.matmul.loaded()
-        if not found:
+        loaded = self.matmul.loaded()
+        if not loaded:
             return Step("heuristic", "waiting", "loaded at the first decision")
-        named = [f"{name}: {text}" for name, text in found.items()]
-        return Step("heuristic", "ok" if self.matmul.has_heuristic() else "none", "; ".join(named))
+        texts = [f"{name}: {text}" for name, text in loaded.items()]
+        return Step("heuristic", "ok" if self.matmul.has_heuristic() else "none", "; ".join(texts))
 
     def status(self) -> Status:
-        """All of it, as it stands."""
+        """A snapshot of steps, counters, hardware and heuristics."""
         from torch_diode.integration.hooks import device_hardware
 
         return Status(
@@ -150,11 +151,11 @@ def has_torch() -> bool:
 
 
 def torch_version() -> str:
-    """The torch that is there, read off its metadata where it is not imported; empty if none."""
+    """The installed torch, from its metadata where it is not imported; empty if none."""
     module = sys.modules.get("torch")
     if module is not None:
         return str(getattr(module, "__version__", ""))
-    # Half of what importing torch_diode would take, and needed here only.
+    # Would take half the time of importing torch_diode.
     import importlib.metadata
 
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -166,8 +167,8 @@ _registration = Registration()
 
 
 def register_on_import() -> None:
-    """What `import torch_diode` does in the full distribution. Never raises: a program must not
-    fail because of an import that was to make it faster."""
+    """Enable at `import torch_diode`, in the full distribution. Never raises: importing must not
+    fail a program."""
     if switches.switched_off():
         _registration.refused = Step("switch", "off", "TORCH_DIODE=0")
         return
@@ -192,10 +193,10 @@ def enable(
     epilogues: bool | None = None,
     integrations: Iterable[BaseIntegration] = (),
 ) -> Status:
-    """Turn torch-diode on for this process, or change how it is on.
+    """Turn torch-diode on for this process, or change its settings.
 
-    Without a heuristic the default one for the hardware decides. What is not given comes from the
-    environment's switches. `integrations` adds further decisions to the matmul one.
+    Without a heuristic, the default one for the hardware decides. Settings that are not given come
+    from the environment. `integrations` adds further decisions to the matmul one.
     """
     settings = switches.from_environment().changed(
         heuristic=heuristic, mode=mode, strict=strict, top=top, tma=tma, epilogues=epilogues
@@ -205,7 +206,7 @@ def enable(
 
 
 def disable() -> None:
-    """Everything back to how torch had it."""
+    """Turn torch-diode off; torch is as it was before."""
     _registration.disable()
 
 
@@ -219,12 +220,11 @@ def using(
     tma: bool | None = None,
     epilogues: bool | None = None,
 ) -> Iterator[None]:
-    """Decide with this heuristic inside the `with`; afterwards all is as it was before.
+    """Decide with this heuristic inside the `with`, and restore the state before it afterwards.
 
-    The scope is one of time, for the whole process: backward graphs are compiled on threads of
-    autograd's own, and those are meant too. A backward that is called after the scope is decided
-    without the heuristic, yet torch caches it with its forward: call it inside. `disable()` inside
-    holds until the scope ends.
+    Applies to the whole process, since backward graphs are compiled on autograd's threads. Call the
+    backward inside the scope too: afterwards it is decided without the heuristic, but torch caches
+    it with its forward. `disable()` inside holds until the scope ends.
     """
     now = _registration.matmul.settings if _registration.active else switches.from_environment()
     settings = now.changed(
@@ -239,7 +239,7 @@ def using(
 
 @contextlib.contextmanager
 def paused() -> Iterator[None]:
-    """Torch alone inside the `with`, for the whole process; afterwards all is as it was before."""
+    """Turn torch-diode off inside the `with`, for the whole process."""
     active, settings = list(_registration.active), _registration.matmul.settings
     _registration.disable()
     try:
@@ -250,17 +250,17 @@ def paused() -> Iterator[None]:
 
 
 def status() -> Status:
-    """What registration did, step by step; counters; hardware; heuristic. Prints as text."""
+    """Steps of registration, counters, hardware and heuristics; prints as text."""
     return _registration.status()
 
 
 def explain() -> Decisions:
-    """The decisions made so far, oldest first; prints as a table."""
+    """The recorded decisions, oldest first; prints as a table."""
     return _registration.matmul.record.explain()
 
 
 def probe() -> Status:
-    """Import Inductor and try every interface now, instead of at the first compile."""
+    """Import Inductor and probe every interface now, instead of at the first compile."""
     from torch._inductor.virtualized import V
 
     V.choices  # noqa: B018

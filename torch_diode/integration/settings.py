@@ -1,4 +1,4 @@
-"""What a user can set, in code or through the environment."""
+"""User settings, given in code or through the environment."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from torch_diode.heuristics.base import Heuristic
 
 MODES = ("auto", "single", "observe")
-"""`auto`: the single best in plain mode, the k best in max-autotune. `single`: the single best in
-both, so that max-autotune benchmarks no matmul. `observe`: torch decides, decisions are recorded.
-"""
+"""`auto`: the single best candidate in plain mode, the k best in max-autotune. `single`: the single
+best in both, so that max-autotune benchmarks no matmul. `observe`: torch decides, and decisions are
+only recorded."""
 
 SWITCHES = {
     "TORCH_DIODE": "0 turns torch-diode off",
@@ -34,16 +34,16 @@ _ON = ("1", "true", "on", "yes")
 
 @dataclass(frozen=True)
 class Settings:
-    """One set of choices by the user; `None` for the heuristic stands for the default one."""
+    """The user's settings; a heuristic of None stands for the default one."""
 
     heuristic: Heuristic | None = None
     mode: str = "auto"
     strict: bool = False
     top: int = 5
-    """How many candidates max-autotune gets where the heuristic is as sure as usual."""
+    """Number of candidates for max-autotune, at the heuristic's usual uncertainty."""
     tma: bool = False
     epilogues: bool = True
-    """Whether ATen's time includes the kernel that a Triton template would take along."""
+    """ATen's time includes the epilogue kernel that a Triton template would fuse."""
     model: str = ""
     table: str = ""
 
@@ -62,7 +62,7 @@ class Settings:
     def _check_heuristic(self) -> None:
         if self.heuristic is None:
             return
-        # numpy comes with it, and importing torch_diode alone must stay light.
+        # Imports numpy, and importing torch_diode must stay light.
         from torch_diode.heuristics.base import Heuristic
 
         if not isinstance(self.heuristic, Heuristic):
@@ -73,21 +73,21 @@ class Settings:
 
     @property
     def named(self) -> bool:
-        """Whether the user said what is to decide; else it is the shipped model."""
+        """True if the user chose a heuristic, model or table."""
         return bool(self.heuristic is not None or self.model or self.table)
 
     def changed(self, **given: Any) -> Settings:
-        """These settings with those given in place; what is None was not given."""
+        """A copy with the given values; None leaves a value unchanged."""
         return replace(self, **{name: value for name, value in given.items() if value is not None})
 
 
 def switched_off(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether TORCH_DIODE=0 asks for plain torch."""
+    """True for TORCH_DIODE=0, which turns torch-diode off."""
     return environment.get("TORCH_DIODE", "").strip().lower() in _OFF
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
-    """The settings the TORCH_DIODE_* switches ask for."""
+    """The settings of the TORCH_DIODE_* environment variables."""
 
     def is_on(name: str, otherwise: bool = False) -> bool:
         text = environment.get(name, "").strip().lower()

@@ -1,4 +1,4 @@
-"""What registration did, step by step, and what has happened since."""
+"""The status of registration: its steps, counters and notes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Status:
-    """Answers "is it on, and if not, why?"; prints as text."""
+    """A snapshot for "is it on, and if not, why?"; prints as text."""
 
     enabled: bool
     distribution: str
@@ -28,14 +28,14 @@ class Status:
     steps: tuple[Step, ...] = ()
     hardware: tuple[str, ...] = ()
     heuristics: dict[str, str] = field(default_factory=dict)
-    """By hardware, the heuristic that decides there, or why there is none."""
+    """By hardware, the heuristic in use or why there is none."""
     counters: Counters = field(default_factory=Counters)
     notes: tuple[str, ...] = ()
-    """What a decision was made in spite of, such as a model of another torch release."""
+    """Caveats of decisions, such as a model of another torch release."""
 
     @property
     def failed(self) -> tuple[Step, ...]:
-        """The steps that went wrong."""
+        """The failed steps."""
         return tuple(step for step in self.steps if step.outcome == "failed")
 
     def __str__(self) -> str:
@@ -51,12 +51,12 @@ class Status:
         if self.hardware:
             lines.append(f"hardware: {', '.join(self.hardware)}")
         lines += [f"heuristic on {name}: {text}" for name, text in self.heuristics.items()]
-        lines += _counted(self.counters)
+        lines += _counter_lines(self.counters)
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
 
 
-def _counted(counters: Counters) -> list[str]:
+def _counter_lines(counters: Counters) -> list[str]:
     abstentions, fallbacks = counters.abstentions, counters.fallbacks
     lines = [
         f"decisions: {counters.decisions}, abstentions: {abstentions.total()}, "

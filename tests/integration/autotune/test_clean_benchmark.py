@@ -20,7 +20,7 @@ from torch_diode.integration.autotune.feedback import (
 )
 from torch_diode.integration.deciding.choice_builder import BENCHMARK_SET
 from torch_diode.integration.hooks.fallback import Fallback
-from torch_diode.integration.hooks.torch_compat import add_preprocessing, launch_of, annotations_of
+from torch_diode.integration.hooks.torch_compat import add_preprocessing, annotations_of, launch_of
 from torch_diode.types.candidate import ATEN
 
 METHODS = ("benchmark_choices", "benchmark_in_sub_process", "lookup")

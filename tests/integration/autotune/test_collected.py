@@ -2,7 +2,7 @@ import time
 
 import torch._inductor.kernel.mm
 
-from torch_diode.integration.autotune.collected import dataset_provenance
+from torch_diode.integration.hooks.torch_compat import dataset_provenance
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.dataset import Dataset
 

@@ -19,7 +19,7 @@ from torch_diode.integration import default_heuristic
 from torch_diode.integration.deciding.decider import Decider
 from torch_diode.integration.hooks import device_hardware
 from torch_diode.integration.settings import Settings
-from torch_diode.model.shipped import SHIPPED
+from torch_diode.model.registry import SHIPPED
 from torch_diode.types.errors import FileFaultError
 
 H200 = known("nvidia-h200")

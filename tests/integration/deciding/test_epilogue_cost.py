@@ -15,7 +15,7 @@ from torch._inductor.virtualized import V
 from torch.nn import functional
 
 from tests.integration.cases import CONFIG, MAX_AUTOTUNE
-from tests.integration.forced import FunctionHeuristic, Forced
+from tests.integration.forced import Forced, FunctionHeuristic
 from torch_diode.hardware import known
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import Dynamic, Input, lower

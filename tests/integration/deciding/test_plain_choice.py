@@ -6,7 +6,7 @@ import pytest
 
 from torch_diode.hardware import known
 from torch_diode.heuristics.model import ModelHeuristic
-from torch_diode.integration.deciding.plain_choice import plain_ranking, runs_alone
+from torch_diode.integration.rank import plain_ranking, single_choice
 from torch_diode.model.registry import load_registered
 from torch_diode.types.problem import MMShape
 
@@ -20,7 +20,7 @@ def test_it_chooses_among_what_no_config_has_to_turn_on(op: str) -> None:
     assert found is not None
     space, ranking = found
     assert set(space.templates) <= {"aten", f"triton::{op}"}
-    assert runs_alone(space, ranking) in space
+    assert single_choice(space, ranking) in space
 
 
 def test_where_the_heuristic_abstains_there_is_nothing_to_say() -> None:

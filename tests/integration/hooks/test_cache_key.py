@@ -16,7 +16,7 @@ from torch._dynamo.utils import counters
 from torch._inductor.codecache import FxGraphHashDetails
 
 from tests.integration.cases import CONFIG
-from tests.integration.forced import FunctionHeuristic, Forced
+from tests.integration.forced import Forced, FunctionHeuristic
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import registration
 from torch_diode.integration.hooks.fallback import DiodeWarning

@@ -17,7 +17,7 @@ from torch._inductor.select_algorithm import AlgorithmSelectorCache, ExternKerne
 from torch._inductor.virtualized import V
 
 from tests.integration.cases import BLOCKS, CONFIG, MAX_AUTOTUNE, OPS, B, K, M, N, inputs
-from tests.integration.forced import FunctionHeuristic, Forced, abstaining
+from tests.integration.forced import Forced, FunctionHeuristic, abstaining
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import Dynamic, Input, lower
 from torch_diode.integration.deciding.choice_builder import BENCHMARK_SET, keep_single_choice

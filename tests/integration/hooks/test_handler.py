@@ -88,7 +88,7 @@ def test_handlers_are_told_apart_by_who_they_are() -> None:
 
 def test_a_handler_that_is_gone_is_forgotten() -> None:
     registration.enable(Forced(CONFIG))
-    known = registration._registration.sockets.handler._composed
+    known = registration._registration.handler._composed
     with V.set_choices_handler(Equal()):
         assert isinstance(V.choices, DiodeInductorChoices)
         before = len(known)

@@ -16,7 +16,7 @@ def test_an_observer_leaves_torchs_choice_as_it_was(fake_h200):
 
 
 def test_while_it_looks_on_torchs_caches_are_not_shared():
-    keys = registration._registration.sockets.cache_keys
+    keys = registration._registration.cache_keys
     assert keys.fingerprint([]) == ""
     seen = set()
     for _ in range(2):

@@ -1,10 +1,9 @@
-"""The clean timer in place of Inductor's benchmarking of choices.
+"""Clean benchmarking: the sweep's timer in place of Inductor's benchmark of choices.
 
-Inductor puts events around a Python call, so the launch is part of what it measures, and a small
-kernel's time is mostly that: ATen, whose calls take longest, loses to kernels a third slower. Here
-choices are timed by `collection.timer`: GPU time alone, cold L2, the candidates in turn. What
-Inductor picks follows. A collector has everything timed so while it is open; where max-autotune
-gets the few candidates a heuristic named, those are, and nothing else.
+Inductor records events around a Python call, which includes the launch, most of a small kernel's
+time: ATen, whose calls take longest, loses to kernels a third slower. Here choices are timed by
+`collection.timers`: GPU time alone, cold L2, candidates interleaved. Inductor picks by these times.
+Used for everything while a collector is open, and for the benchmark sets of a heuristic.
 """
 
 from __future__ import annotations
@@ -29,24 +28,24 @@ from torch_diode.collection.timers.queue_delay import QueueDelay
 from torch_diode.integration.deciding.choice_builder import BENCHMARK_SET
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import Fallback
+from torch_diode.types.bounded_cache import BoundedCache
 
 _VENDOR = (ExternKernelCaller, SubgraphChoiceCaller)
 _KNOWN = (TritonTemplateCaller, *_VENDOR)
-_ROUNDS_OF_FEW = ((1.5, 6), (1.15, 16))
-"""Of the few a heuristic named most are close, and one of them will run: more samples."""
-_KEPT = 256
-"""Matmuls whose times are remembered."""
+_BENCHMARK_SET_ROUNDS = ((1.5, 6), (1.15, 16))
+"""More samples: most candidates of a benchmark set are close, and one of them will run."""
+_CACHED_MATMULS = 256
 _MISSING = object()
 
 Timings = dict[Any, float]
 
 
 class CleanBenchmark:
-    """Stands in for three methods of Inductor's selector while anyone has use for it.
+    """Replaces three methods of Inductor's selector while in use.
 
-    `measured` holds what each choice took, for as long as Inductor keeps the choice. A list with a
-    choice of another kind in it (CUTLASS may break the CUDA context, and belongs in a process of
-    its own) is left to Inductor, and so is one whose timing failed.
+    `measured` holds each choice's measurement for as long as Inductor keeps the choice. Left to
+    Inductor: lists with other kinds of choices (CUTLASS may break the CUDA context, and is
+    benchmarked in a subprocess), and those whose timing failed.
     """
 
     def __init__(self, selector: Any = AlgorithmSelectorCache) -> None:
@@ -54,16 +53,18 @@ class CleanBenchmark:
         self.measured: weakref.WeakKeyDictionary[Any, Measurement] = weakref.WeakKeyDictionary()
         self._selector = selector
         self._users = 0
-        self._few: Fallback | None = None
+        self._set_fallback: Fallback | None = None
         self._lock = threading.RLock()
         self._timers: dict[torch.device, CudaTimer] = {}
-        self._head_starts: dict[torch.device, QueueDelay] = {}
-        self._known: dict[tuple[Any, ...], dict[str, tuple[float, Measurement | None]]] = {}
+        self._queue_delays: dict[torch.device, QueueDelay] = {}
+        self._known: BoundedCache[tuple[Any, ...], dict[str, tuple[float, Measurement | None]]] = (
+            BoundedCache(_CACHED_MATMULS)
+        )
         self._undo: list[Callable[[], None]] = []
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[CleanBenchmark]:
-        """In place for whatever Inductor tunes, until the last who opened it is done."""
+        """Used for everything Inductor benchmarks, until the last `with` ends."""
         with self._lock:
             self._users += 1
             self._install()
@@ -77,21 +78,24 @@ class CleanBenchmark:
                     self._remove()
 
     def enable_for_benchmark_sets(self, fallback: Fallback) -> None:
-        """In place for lists of a heuristic's few from now on; what goes wrong with those is
-        counted by the guard of who named them."""
+        """Use it for benchmark sets from now on; `fallback` counts their errors."""
         with self._lock:
-            self._few = fallback
+            self._set_fallback = fallback
             self._install()
 
     def disable_for_benchmark_sets(self) -> None:
-        """Those are Inductor's to time again."""
+        """Leave benchmark sets to Inductor again."""
         with self._lock:
-            self._few = None
+            self._set_fallback = None
             self._remove()
 
     def _takes(self, choices: Sequence[Any]) -> bool:
         if not (
-            self._users or (self._few and any(torch_compat.annotations_of(c).get(BENCHMARK_SET) for c in choices))
+            self._users
+            or (
+                self._set_fallback
+                and any(torch_compat.annotations_of(c).get(BENCHMARK_SET) for c in choices)
+            )
         ):
             return False
         return all(isinstance(choice, _KNOWN) for choice in choices)
@@ -103,26 +107,26 @@ class CleanBenchmark:
         benchmark, lookup = selector.benchmark_choices, selector.lookup
         apart, here = selector.benchmark_in_sub_process, selector.benchmark_in_current_process
 
-        # Each asks whether anyone has use for it: somebody may have wrapped it, and keep it.
+        # Each checks that it is still in use: someone may have wrapped it, and call it later.
         def benchmark_choices(
             cls: Any, choices: Sequence[Any], autotune_args: Any, *rest: Any, **more: Any
         ) -> Timings:
             collective = any(rest) or any(more.values())
             if not collective and self._takes(choices):
-                fallback = self.fallback if self._users else self._few or self.fallback
-                found = fallback.run(lambda: self._benchmark(choices, autotune_args))
-                if found is not None:
-                    return found
+                fallback = self.fallback if self._users else self._set_fallback or self.fallback
+                timings = fallback.run(lambda: self._benchmark(choices, autotune_args))
+                if timings is not None:
+                    return timings
             own: Timings = benchmark(choices, autotune_args, *rest, **more)
             return own
 
         def benchmark_in_sub_process(
             cls: Any, choices: Sequence[Any], *rest: Any, **more: Any
         ) -> Timings:
-            # A user who asked for processes apart gets them; a collector needs its times.
+            # A user who set subprocesses gets them; a collector needs the times.
             ours = self._users and self._takes(choices)
-            found: Timings = (here if ours else apart)(choices, *rest, **more)
-            return found
+            timings: Timings = (here if ours else apart)(choices, *rest, **more)
+            return timings
 
         def cached(
             cache: Any,
@@ -134,8 +138,8 @@ class CleanBenchmark:
         ) -> Timings:
             if self._takes(choices):
                 return self._lookup((op, inputs, hint_override), choices, benchmark)
-            found: Timings = lookup(cache, choices, op, inputs, benchmark, hint_override)
-            return found
+            timings: Timings = lookup(cache, choices, op, inputs, benchmark, hint_override)
+            return timings
 
         self._put("benchmark_choices", classmethod(benchmark_choices))
         self._put("benchmark_in_sub_process", classmethod(benchmark_in_sub_process))
@@ -148,7 +152,7 @@ class CleanBenchmark:
 
         def undo() -> None:
             if vars(selector).get(name) is not value:
-                return  # somebody put theirs over ours: it is theirs to remove
+                return  # someone has replaced ours since, and will restore it
             if before is _MISSING:
                 delattr(selector, name)
             else:
@@ -157,7 +161,7 @@ class CleanBenchmark:
         self._undo.append(undo)
 
     def _remove(self) -> None:
-        if self._users or self._few:
+        if self._users or self._set_fallback:
             return
         while self._undo:
             self._undo.pop()()
@@ -169,8 +173,8 @@ class CleanBenchmark:
         choices: Sequence[Any],
         benchmark: Callable[[Any], Timings] | None,
     ) -> Timings:
-        """As Inductor's cache of timings, but of those made since this was opened: what is on its
-        disk was measured another way."""
+        """Like Inductor's cache of timings, but only with timings made here: those on disk were
+        measured another way."""
         matmul = (*key, torch_compat.tf32_allowed())
         names = {choice: choice.hash_key() for choice in choices}
         known = self._known.get(matmul, {})
@@ -184,8 +188,6 @@ class CleanBenchmark:
             return {}
         timings = benchmark(choices)
         found = {names[choice]: (ms, self.measured.get(choice)) for choice, ms in timings.items()}
-        if len(self._known) >= _KEPT:
-            self._known.clear()
         self._known[matmul] = {**known, **found}
         return timings
 
@@ -199,7 +201,7 @@ class CleanBenchmark:
         try:
             for choice in choices:
                 tensors = autotune_args.get_benchmark_tensors(isinstance(choice, _VENDOR))
-                launch = _tried(choice, *tensors.unpack())
+                launch = _runnable(choice, *tensors.unpack())
                 if launch is not None:
                     launches[choice] = launch
             if launches:
@@ -216,13 +218,13 @@ class CleanBenchmark:
     def _measured(self, timer: CudaTimer, launches: Sequence[Launch]) -> list[Measurement]:
         if self._users:
             return timer.measure(launches)
-        found = timer.measure(launches, _ROUNDS_OF_FEW)
-        self._head_starts[timer.device] = timer.head_start
+        found = timer.measure(launches, _BENCHMARK_SET_ROUNDS)
+        self._queue_delays[timer.device] = timer.queue_delay
         return found
 
     def _timer(self, device: torch.device) -> CudaTimer | None:
-        """The device's timer. A collector's is kept; else the memory it clears the L2 with goes
-        back, and only what it has learnt of this machine stays."""
+        """The device's timer. Kept while a collector is open; otherwise the buffer that flushes the
+        L2 is freed, and only the queue delay is kept."""
         known = self._timers.get(device)
         if known is not None or device.type not in ("cuda", "cpu"):
             return known
@@ -230,16 +232,16 @@ class CleanBenchmark:
             timer: CudaTimer = CpuTimer()
         else:
             l2_bytes = device_hardware.hardware_of(device).l2_bytes
-            learnt = self._head_starts.get(device, QueueDelay())
+            delay = self._queue_delays.get(device, QueueDelay())
             with _on(device):
-                timer = CudaTimer(device, l2_bytes, head_start=learnt)
+                timer = CudaTimer(device, l2_bytes, queue_delay=delay)
         if self._users:
             self._timers[device] = timer
         return timer
 
 
-def _tried(choice: Any, inputs: Sequence[Any], out: torch.Tensor) -> Launch | None:
-    """What runs a choice, seen to run once; None where it cannot."""
+def _runnable(choice: Any, inputs: Sequence[Any], out: torch.Tensor) -> Launch | None:
+    """A choice's launch function, after one run; None where it fails."""
     try:
         launch = torch_compat.launch_of(choice, inputs, out)
         with _on(out.device):
@@ -252,7 +254,7 @@ def _tried(choice: Any, inputs: Sequence[Any], out: torch.Tensor) -> Launch | No
 
 
 def _cannot_run() -> tuple[type[Exception], ...]:
-    """What running a choice raises where it does not compile, fit the chip or launch."""
+    """Exceptions of a choice that does not compile, fit the chip or launch."""
     try:
         from triton.runtime.errors import OutOfResources
     except ImportError:
@@ -261,9 +263,9 @@ def _cannot_run() -> tuple[type[Exception], ...]:
 
 
 def _on(device: torch.device) -> contextlib.AbstractContextManager[Any]:
-    """The device made current: events and launches go to its stream."""
+    """Make the device current: events and launches go to its stream."""
     return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 
 
 clean_benchmark = CleanBenchmark()
-"""The one there is: Inductor's selector is one, too."""
+"""One per process, like Inductor's selector."""

@@ -1,4 +1,4 @@
-"""Listening to Inductor's autotuning: what it timed becomes a dataset."""
+"""Datasets from the timings of Inductor's autotuning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from torch_diode.collection.kernels.operands import operands, tf32_precision
 from torch_diode.collection.timers.cuda import Measurement
 from torch_diode.files.datasets import write_dataset
 from torch_diode.integration.autotune.clean_benchmark import clean_benchmark
-from torch_diode.integration.autotune.collected import dataset_provenance
 from torch_diode.integration.deciding.problem import problem_of
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import Fallback
@@ -34,16 +33,15 @@ _SPLIT_NAME = re.compile(r"decompose_k_mm_(\d+)_split.*")
 
 
 class MatmulDatasetCollector:
-    """Keeps what Inductor times while the `with` is open, of any code that compiles inside it::
+    """Collects the timings of every matmul that Inductor autotunes inside the `with`::
 
         with MatmulDatasetCollector() as collector:
             torch.compile(model, mode="max-autotune")(x)
         collector.dataset()
 
-    Inductor times nothing where it has one choice: torch-diode itself should be off, or observe.
-    With `clean`, the clean timer stands in for Inductor's meanwhile: the times have no launch cost
-    in them, and Inductor picks by them.
-    Only this collector's hook is removed at the end; those of others stay.
+    Inductor does not time a single choice: turn torch-diode off, or set mode `observe`. With
+    `clean`, the clean benchmark replaces Inductor's: times do not include launches, and Inductor
+    picks by them. At the end only this collector's hook is removed.
     """
 
     def __init__(
@@ -57,7 +55,7 @@ class MatmulDatasetCollector:
     def __enter__(self) -> MatmulDatasetCollector:
         self._open = contextlib.ExitStack()
         self._open.enter_context(Observer().installed())
-        self._open.callback(add_feedback(self._heard))
+        self._open.callback(add_feedback(self._on_feedback))
         if self._clean:
             self._open.enter_context(clean_benchmark.opened())
         return self
@@ -72,14 +70,14 @@ class MatmulDatasetCollector:
         return len(self.timings)
 
     def dataset(self) -> Dataset:
-        """What was collected so far."""
-        return self.timings.dataset(dataset_provenance())
+        """The timings collected so far."""
+        return self.timings.dataset(torch_compat.dataset_provenance())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """What was collected so far, as a file of the form its ending names."""
+        """Write the timings collected so far, in the format of the file's suffix."""
         write_dataset(self.dataset(), path)
 
-    def _heard(
+    def _on_feedback(
         self,
         timings: Mapping[Any, float],
         name: str,
@@ -87,17 +85,17 @@ class MatmulDatasetCollector:
         choices: Sequence[Any],
         *_: Any,
     ) -> None:
-        """Torch's callback; whatever is wrong in here must not fail the user's compile."""
-        self.fallback.run(lambda: self._keep(timings, name, input_nodes))
+        """Torch's callback; errors in it must not fail the user's compile."""
+        self.fallback.run(lambda: self._add(timings, name, input_nodes))
 
-    def _keep(self, timings: Mapping[Any, float], name: str, input_nodes: Sequence[Any]) -> None:
+    def _add(self, timings: Mapping[Any, float], name: str, input_nodes: Sequence[Any]) -> None:
         problem = problem_of(name, MMKernelInputs(list(input_nodes)))
         hardware = device_hardware.hardware_of(input_nodes[0].get_device())
         times: dict[Candidate, float] = {}
         measured: dict[Candidate, Measurement] = {}
         for choice, milliseconds in timings.items():
             candidate = candidate_of(choice)
-            # addmm has two vendor kernels, and candidates one: the faster stands for both.
+            # addmm has two vendor kernels but one candidate for both: the faster counts.
             if candidate is None or (candidate in times and milliseconds >= times[candidate]):
                 continue
             times[candidate] = milliseconds
@@ -107,7 +105,7 @@ class MatmulDatasetCollector:
 
 
 def add_feedback(function: Callable[..., None]) -> Callable[[], None]:
-    """Have Inductor report every autotuned list to a function; returns what undoes it."""
+    """Have Inductor report every autotuned list to a function; returns the undo function."""
     select.add_feedback_saver(function)
 
     def undo() -> None:
@@ -119,7 +117,7 @@ def add_feedback(function: Callable[..., None]) -> Callable[[], None]:
 
 @contextlib.contextmanager
 def count_benchmarks() -> Iterator[dict[str, int]]:
-    """How many `choices` Inductor has listed, and how many of them `benchmarked`, as it goes."""
+    """Running numbers of Inductor's `choices`, and of those `benchmarked`."""
     counts = {"choices": 0, "benchmarked": 0}
     selector: Any = select.AlgorithmSelectorCache
     own = vars(selector)["benchmark_choice"]
@@ -144,7 +142,7 @@ def count_benchmarks() -> Iterator[dict[str, int]]:
 
 
 def candidate_of(choice: Any) -> Candidate | None:
-    """The candidate a choice of Inductor's is; None where no candidate stands for it."""
+    """The candidate of one of Inductor's choices; None where there is none."""
     if isinstance(choice, select.ExternKernelCaller):
         return Candidate(ATEN) if choice.choice.name in _VENDOR else None
     split = _SPLIT_NAME.fullmatch(choice.name)
@@ -169,10 +167,7 @@ def candidate_of(choice: Any) -> Candidate | None:
 
 
 def autotune(problem: MMShape, device: str, search_space: str, *, clean: bool = False) -> Dataset:
-    """One problem through Inductor's own max-autotune, for what it times on the way.
-
-    With `clean`, by the clean timer.
-    """
+    """Time one problem by Inductor's max-autotune, with `clean` by the clean benchmark."""
     generator = torch.Generator(device).manual_seed(0)
     tensors = operands(problem, torch.device(device), generator)
     given = [t for t in (tensors.bias, tensors.a, tensors.b) if t is not None]
@@ -190,10 +185,10 @@ def autotune(problem: MMShape, device: str, search_space: str, *, clean: bool = 
         tf32_precision(problem.tf32),
     ):
         compiled(*given)
-    found = collector.dataset()
-    if not len(found):
+    dataset = collector.dataset()
+    if not len(dataset):
         raise EmptySelectionError(
             f"{METHOD}: got no timings from Inductor for {problem}; expected some; turn other "
             "choices handlers off (TORCH_DIODE=0), or use --method sweep"
         )
-    return found
+    return dataset

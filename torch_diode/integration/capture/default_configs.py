@@ -1,6 +1,6 @@
-"""The list Inductor's own max-autotune would benchmark for a problem, without a GPU.
+"""The list that Inductor's max-autotune would benchmark for a problem, without a GPU.
 
-Read off its real lowering: the list depends on the sizes, and on the torch release.
+Taken from its real lowering: the list depends on the sizes and on the torch release.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ _CONFIG = {
 
 
 class ListRecorder(InductorChoices):
-    """Notes what is offered and keeps the vendor's kernel, so that lowering ends quickly."""
+    """Records the choices offered, and returns only vendor kernels, so that lowering is quick."""
 
     def __init__(self) -> None:
         super().__init__()
         self.candidates: dict[Candidate, None] = {Candidate(ATEN): None}
 
     def uuid(self) -> str:
-        """Nothing is compiled with it."""
+        """Constant: nothing is compiled with it."""
         return "torch-diode list recorder"
 
     def _finalize_template_configs(self, template_choices: Any, *_: Any, **__: Any) -> list[Any]:
-        kept = []
+        vendor = []
         for uid, choices in template_choices.items():
             for choice in choices:
                 if isinstance(choice.template, ExternKernelChoice):
-                    kept.append(choice)
+                    vendor.append(choice)
                 elif uid.startswith("triton::"):
                     config = config_of(choice.params.to_kwargs())
                     self.candidates[Candidate(uid, config)] = None
-        return kept
+        return vendor
 
 
 def config_of(kwargs: dict[str, Any]) -> TritonGEMMConfig:
-    """The config in a template's keyword arguments."""
+    """The config of a template's keyword arguments."""
     return TritonGEMMConfig(
         kwargs["BLOCK_M"],
         kwargs["BLOCK_N"],
@@ -72,14 +72,14 @@ def default_candidates(problem: MMShape, hardware: Hardware) -> Candidates:
             "use --search-space EXHAUSTIVE"
         )
     recorder = ListRecorder()
-    # torch-diode would stand before any handler, and leave it a few choices.
+    # torch-diode would override any handler, and leave it few choices.
     with registration.paused(), pretend(hardware), V.set_choices_handler(recorder):
         lower(getattr(torch, problem.op), inputs_of(problem), _CONFIG, generate=False)
     return Candidates.of(recorder.candidates)
 
 
 def inputs_of(problem: MMShape) -> list[Input]:
-    """What an op is given for a problem, in its argument order."""
+    """The op's inputs for a problem, in argument order."""
     dtype = getattr(torch, problem.dtype)
     m, n, k = problem.M, problem.N, problem.K
     batch = (problem.B,) if problem.op in BATCHED else ()

@@ -1,10 +1,9 @@
-"""Which timings are of a config in Inductor's DEFAULT list, for thousands of problems at once.
+"""Membership of timings in Inductor's DEFAULT lists, for thousands of problems at once.
 
-Asking Inductor itself (`default_configs`) takes a lowering a problem. Its lists follow from few:
-blocks are cut to the problem's sizes, and warps to what the cut tile can use. So it is asked once
-for each op and dtype, at sizes nothing is cut for, and the cutting is done here on arrays. A test
-holds the two together, problem by problem, from torch 2.11 on; 2.10 cuts a few small blocks in
-another way.
+`default_configs` takes one lowering per problem. But the lists derive from few: blocks are capped
+by the problem's sizes, and warps by the capped tile. So Inductor is called once per op and dtype,
+at sizes that cap nothing, and the capping is done here on arrays. A test compares the two from
+torch 2.11 on; 2.10 caps a few small blocks differently.
 """
 
 from __future__ import annotations
@@ -32,20 +31,20 @@ Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 
 _LARGE = 8192
-_OUTPUTS_A_WARP = 256
+_OUTPUTS_PER_WARP = 256
 _BLOCKS = ("block_m", "block_n", "block_k")
 
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """Which of some rows are in their problem's list, and how much of the lists was timed."""
+    """Mask of rows that are in their problem's list, and the timed fraction of all lists."""
 
     rows: Mask
     coverage: float
 
 
 def listed_rows(dataset: Dataset, rows: Numbers, hardware: Hardware) -> Listed:
-    """Whether each of these rows of a dataset is ATen or a config its problem's list has."""
+    """Find the rows of a dataset that are ATen or a config of their problem's list."""
     problems = _Problems(dataset)
     group = dataset.problems.ids[rows]
     template, names = dataset.codes("template")
@@ -76,7 +75,7 @@ def listed_rows(dataset: Dataset, rows: Numbers, hardware: Hardware) -> Listed:
 
 @lru_cache(maxsize=64)
 def base_list(op: str, dtype: str, hardware: Hardware) -> tuple[Candidate, ...]:
-    """The Triton configs of the list before anything is cut."""
+    """The Triton configs of the list before capping."""
     from torch_diode.integration.capture.default_configs import default_candidates
 
     batch = 2 if op in BATCHED else 1
@@ -86,8 +85,7 @@ def base_list(op: str, dtype: str, hardware: Hardware) -> tuple[Candidate, ...]:
 
 @lru_cache(maxsize=16)
 def _lists_outer(op: str, hardware: Hardware) -> bool:
-    """Whether there is a list where K is 1: most ops then multiply elementwise, which ones is the
-    release's matter."""
+    """True if there is a list for K = 1: most ops, by release, then multiply elementwise."""
     from torch_diode.integration.capture.default_configs import default_candidates
 
     problem = MMShape(op, _LARGE, _LARGE, 1, B=2 if op in BATCHED else 1)
@@ -95,7 +93,7 @@ def _lists_outer(op: str, hardware: Hardware) -> bool:
 
 
 class _Problems:
-    """A dataset's problems, as far as the lists depend on them."""
+    """The columns of a dataset's problems that the lists depend on."""
 
     def __init__(self, dataset: Dataset) -> None:
         first = dataset.problems.first
@@ -106,36 +104,36 @@ class _Problems:
         sizes = {name: dataset.values(name)[first].astype(np.int64) for name in "MNK"}
         m, n, k = (sizes[name] for name in "MNK")
         self.k = k
-        # The largest blocks: the sizes' next powers of two, 16 at least.
+        # The largest blocks: the next powers of two of the sizes, at least 16.
         powers = 2 ** np.ceil(np.log2(np.stack([m, n, k], axis=1))).astype(np.int64)
         self.caps = np.maximum(powers, BLOCKS[0])
-        # Where K is far the largest only splits are tried.
+        # Where K is by far the largest, only splits are listed.
         split = (self.op == "mm") & (k >= DECOMPOSE_K_THRESHOLD * np.maximum(m, n))
         self.has_triton = ~split & (self.dtype == out_dtype)
         self.is_outer = k == 1
         item = np.array([DTYPE_BYTES[str(name)] for name in self.dtype])
         a, b = (dataset.values(name)[first] for name in ("transpose_a", "transpose_b"))
-        # Not `tma_aligned`: Inductor lists TMA for a single row too, wrong as its result is.
+        # Not `tma_aligned`: Inductor lists TMA for a single row too, although its result is wrong.
         self.is_aligned: Mask = rows_aligned((m, n, k), a, b, item)
 
     def offers(self, op: str, dtype: str, template: str, hardware: Hardware) -> Mask:
-        """The problems of this op and dtype that are offered this template."""
-        found = (self.op == op) & (self.dtype == dtype) & self.has_triton
-        if (found & self.is_outer).any() and not _lists_outer(op, hardware):
-            found &= ~self.is_outer
+        """Mask of the problems of this op and dtype that are offered this template."""
+        offered = (self.op == op) & (self.dtype == dtype) & self.has_triton
+        if (offered & self.is_outer).any() and not _lists_outer(op, hardware):
+            offered &= ~self.is_outer
         if template in TMA_TEMPLATES:
-            found &= self.is_aligned & has_tma(hardware)
-        return np.asarray(found)
+            offered &= self.is_aligned & has_tma(hardware)
+        return np.asarray(offered)
 
 
 def _matches(candidate: Candidate, fields: dict[str, Numbers], caps: Numbers, k: Numbers) -> Mask:
     config = candidate.config
     assert config is not None
-    cut = [np.minimum(getattr(config, name), caps[:, i]) for i, name in enumerate(_BLOCKS)]
-    warps = np.maximum(np.minimum(config.num_warps, cut[0] * cut[1] // _OUTPUTS_A_WARP), 1)
-    found = np.asarray(fields["num_warps"] == warps)
-    for name, values in zip(_BLOCKS, cut, strict=True):
-        found &= fields[name] == values
+    capped = [np.minimum(getattr(config, name), caps[:, i]) for i, name in enumerate(_BLOCKS)]
+    warps = np.maximum(np.minimum(config.num_warps, capped[0] * capped[1] // _OUTPUTS_PER_WARP), 1)
+    matches = np.asarray(fields["num_warps"] == warps)
+    for name, values in zip(_BLOCKS, capped, strict=True):
+        matches &= fields[name] == values
     loops = stages_matter(candidate.template, fields["block_k"], k)
-    found &= ~loops | (fields["num_stages"] == config.num_stages)
-    return np.asarray(found & (fields["group_m"] == config.group_m))
+    matches &= ~loops | (fields["num_stages"] == config.num_stages)
+    return np.asarray(matches & (fields["group_m"] == config.group_m))

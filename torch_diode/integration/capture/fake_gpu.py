@@ -1,8 +1,8 @@
-"""Inductor's real CUDA lowering on a machine without that GPU, or any.
+"""Inductor's real CUDA lowering on a machine without that GPU, or any GPU.
 
-Fake tensors on "cuda" are traced and lowered by Inductor itself; only the questions it asks about
-the device are answered from a `Hardware`. The generated code is the one that hardware would run;
-it cannot be run here. Tests, `explain --hardware` and the demo use it.
+Inductor itself traces and lowers fake "cuda" tensors; only its queries of the device are answered
+from a `Hardware`. The result is the code that hardware would run; it cannot run here. Used by
+tests, `explain --hardware` and the demo.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from torch_diode.types.hardware import Hardware
 
 @dataclass(frozen=True)
 class Dynamic:
-    """A dimension that is a symbol, with the size it has been seen at."""
+    """A symbolic dimension, with its hint."""
 
     name: str
     hint: int
@@ -51,7 +51,7 @@ class Dynamic:
 
 @dataclass(frozen=True)
 class Input:
-    """A tensor to trace with: nothing of it exists but what it looks like."""
+    """The description of a fake tensor."""
 
     shape: tuple[int | Dynamic, ...]
     dtype: torch.dtype = torch.bfloat16
@@ -60,29 +60,29 @@ class Input:
 
 @dataclass(frozen=True)
 class Lowered:
-    """What Inductor made of a function."""
+    """The result of lowering a function."""
 
     graph: Any
     source: str
 
     @property
     def kernels(self) -> list[str]:
-        """What the generated code runs, in order: vendor calls, and Triton kernels by name."""
+        """The kernels of the generated code, in order: vendor calls, and Triton kernels by name."""
         pattern = r"extern_kernels\.(\w+)\(|async_compile\.triton\('(\w+)'"
         return [vendor or triton for vendor, triton in re.findall(pattern, self.source)]
 
     @property
     def configs(self) -> list[dict[str, Any]]:
-        """The configs of the matmul templates in the generated code, as Inductor notes them."""
-        found = []
+        """The configs of the matmul templates in the generated code."""
+        configs = []
         for text in re.findall(r"'config_args': \{(.*?)\}", self.source):
             pairs = re.findall(r"'(\w+)': ([\w.']+)", text)
-            found.append({name: int(value) for name, value in pairs if value.isdigit()})
-        return found
+            configs.append({name: int(value) for name, value in pairs if value.isdigit()})
+        return configs
 
 
 def check_kind(hardware: Hardware) -> None:
-    """Refuse a chip that cannot be pretended to be here."""
+    """Refuse a chip other than NVIDIA's."""
     if hardware.kind != "cuda":
         raise InvalidValueError(
             f"hardware: got {hardware.name}, a {hardware.kind} chip; expected an NVIDIA chip"
@@ -91,21 +91,21 @@ def check_kind(hardware: Hardware) -> None:
 
 @contextlib.contextmanager
 def pretend(hardware: Hardware) -> Iterator[None]:
-    """Have torch and Inductor see one CUDA device, and have it be this hardware."""
+    """Make torch and Inductor see one CUDA device with this hardware's properties."""
     check_kind(hardware)
     properties = device_properties(hardware)
-    _forget_devices()
-    # As FakeTensorMode does itself where CUDA is missing: fake CUDA tensors need no driver then.
+    _clear_device_caches()
+    # As FakeTensorMode does without CUDA: fake CUDA tensors then need no driver.
     if hasattr(torch._C, "_ensureCUDADeviceGuardSet"):
         torch._C._ensureCUDADeviceGuardSet()
     try:
         with contextlib.ExitStack() as stack:
             stack.enter_context(device_hardware.pretending(hardware))
-            for target, name, value in _stand_ins(properties):
+            for target, name, value in _patches(properties):
                 stack.enter_context(mock.patch.object(target, name, value))
             yield
     finally:
-        _forget_devices()
+        _clear_device_caches()
 
 
 def lower(
@@ -115,9 +115,9 @@ def lower(
     *,
     generate: bool = True,
 ) -> Lowered:
-    """Trace a function on fake CUDA tensors and have Inductor lower it, under its own config.
+    """Trace a function on fake CUDA tensors and lower it with Inductor, under the given config.
 
-    Uses whatever choices handler is installed. Only inside `pretend`, or on a machine with a GPU.
+    Uses the installed choices handler. Call it inside `pretend`, or on a machine with a GPU.
     """
     mode, tensors = _fake_tensors(inputs)
     with mode:
@@ -129,7 +129,7 @@ def lower(
     with contextlib.ExitStack() as stack:
         stack.enter_context(inductor_config.patch(dict(config or {})))
         graph = GraphLowering(traced, example_inputs=tensors, shape_env=mode.shape_env)
-        # As in a compile: there, torch.load and others make fake tensors of whatever they touch.
+        # As in a compile, where torch.load and others create fake tensors.
         stack.enter_context(tracing(TracingContext(mode)))
         stack.enter_context(V.set_fake_mode(mode))
         stack.enter_context(V.set_graph_handler(graph))
@@ -139,7 +139,7 @@ def lower(
 
 
 def _tensors_in(result: Any) -> tuple[torch.Tensor, ...]:
-    """What a function returns, as a graph does: its tensors, in order."""
+    """The tensors of a function's result, in order, as a graph returns them."""
     return tuple(leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor))
 
 
@@ -171,15 +171,15 @@ def device_properties(hardware: Hardware) -> types.SimpleNamespace:
         memory_bus_width=0,
         is_integrated=0,
         is_multi_gpu_board=0,
-        uuid="GPU-pretended",
+        uuid="GPU-fake",
         pci_bus_id=0,
         pci_device_id=0,
         pci_domain_id=0,
     )
 
 
-class PretendedDriver:
-    """What Inductor and Triton ask of Triton's driver before anything is launched."""
+class FakeDriver:
+    """Triton's driver, as far as it is used before any launch."""
 
     def __init__(self, properties: types.SimpleNamespace) -> None:
         self._properties = properties
@@ -193,11 +193,11 @@ class PretendedDriver:
         return GPUTarget("cuda", capability, self._properties.warp_size)
 
     def get_current_device(self) -> int:
-        """The one there is."""
+        """Always 0."""
         return 0
 
     def get_active_torch_device(self) -> torch.device:
-        """The same, as torch names it."""
+        """The same as a torch device."""
         return torch.device("cuda", 0)
 
     def _triton_properties(self, device: int) -> dict[str, int]:
@@ -213,34 +213,34 @@ class PretendedDriver:
         }
 
 
-def _stand_ins(properties: types.SimpleNamespace) -> list[tuple[Any, str, Any]]:
-    """Who asks about the device, and what to answer."""
+def _patches(properties: types.SimpleNamespace) -> list[tuple[Any, str, Any]]:
+    """Object, attribute and replacement of each query of the device."""
     from triton.runtime.driver import driver
 
     capability = (properties.major, properties.minor)
-    found = [
+    patches = [
         (torch.cuda, "is_available", lambda: True),
         (torch.cuda, "device_count", lambda: 1),
         (torch.cuda, "current_device", lambda: 0),
         (torch.cuda, "get_device_properties", lambda device=None: properties),
         (torch.cuda, "get_device_capability", lambda device=None: capability),
-        # Bound when its class was made, and so apart from torch.cuda's.
+        # Bound when its class was created, independent of torch.cuda's.
         (
             device_interface.CudaInterface,
             "get_device_properties",
             staticmethod(lambda device=None: properties),
         ),
-        (driver, "_active", PretendedDriver(properties)),
+        (driver, "_active", FakeDriver(properties)),
         (triton_helpers, "set_driver_to_gpu", lambda: None),
     ]
-    # Up to 2.11 a fake CUDA tensor makes a real one where CUDA is said to be there.
+    # Up to 2.11 a fake CUDA tensor creates a real one where CUDA is available.
     if hasattr(fake_tensor, "init_gpu_context"):
-        found.append((fake_tensor, "init_gpu_context", lambda device: None))
-    return found
+        patches.append((fake_tensor, "init_gpu_context", lambda device: None))
+    return patches
 
 
-def _forget_devices() -> None:
-    """Drop what torch remembers about the device it saw."""
+def _clear_device_caches() -> None:
+    """Clear torch's caches of device properties."""
     for holder in (torch_triton, inductor_utils, hints, hints.DeviceProperties, CacheBase):
         for _, member in inspect.getmembers(holder, lambda value: hasattr(value, "cache_clear")):
             if str(getattr(member, "__module__", "")).startswith("torch"):

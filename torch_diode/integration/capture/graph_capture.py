@@ -1,7 +1,7 @@
-"""What another chip would run: the graphs a program compiles here, lowered again as on that chip.
+"""Capture of the graphs that a program compiles here, to lower them again for another chip.
 
-A program runs as always, on whatever this machine has. Each graph that reaches Inductor on the way
-is kept, and afterwards lowered for the other chip, where nothing has to run.
+The program runs as usual, on this machine's devices. Each graph that reaches Inductor is captured,
+and lowered for the other chip afterwards, without running.
 """
 
 from __future__ import annotations
@@ -32,42 +32,44 @@ _CONFIG = (
 
 @dataclass(frozen=True)
 class CapturedGraph:
-    """A graph as it reached Inductor, and what its inputs look like."""
+    """A graph as it reached Inductor, with descriptions of its inputs."""
 
     module: GraphModule
     inputs: tuple[Input | int, ...]
-    """In order; a size that is passed in on its own is a number."""
+    """In order; a number for a size that is an input itself."""
     config: Mapping[str, Any]
-    """Of Inductor's settings, those a decision depends on."""
+    """The Inductor config that decisions depend on."""
 
 
 @contextlib.contextmanager
 def capturing() -> Iterator[list[CapturedGraph]]:
-    """Keep every graph that is compiled inside; caches are passed by, since a hit compiles none."""
-    found: list[CapturedGraph] = []
+    """Capture every graph compiled inside the `with`; caches are off, as hits compile nothing."""
+    graphs: list[CapturedGraph] = []
     before = inductor_config.post_grad_custom_pre_pass
 
-    def keep(graph: Graph) -> None:
-        found.append(_captured(graph))
+    def capture(graph: Graph) -> None:
+        graphs.append(_captured(graph))
         if callable(before):
             before(graph)
 
-    with inductor_config.patch({"post_grad_custom_pre_pass": keep, "force_disable_caches": True}):
-        yield found
+    with inductor_config.patch(
+        {"post_grad_custom_pre_pass": capture, "force_disable_caches": True}
+    ):
+        yield graphs
 
 
 def lower_on(captured: CapturedGraph, hardware: Hardware) -> Lowered:
-    """Lower a graph as on this hardware, with whatever heuristic is in place."""
+    """Lower a graph for this hardware, with the heuristic that is enabled."""
     sizes = {i: value for i, value in enumerate(captured.inputs) if isinstance(value, int)}
     tensors = [value for value in captured.inputs if isinstance(value, Input)]
 
     def run(*given: torch.Tensor) -> Any:
-        rest = iter(given)
-        arguments = [sizes[i] if i in sizes else next(rest) for i in range(len(captured.inputs))]
+        others = iter(given)
+        arguments = [sizes[i] if i in sizes else next(others) for i in range(len(captured.inputs))]
         return captured.module(*arguments)
 
-    # Where the program asked for a benchmark there is no chip to make it: one choice needs none.
-    # The one that is to stand alone, if any: this may be asked before the integration is.
+    # There is no chip to benchmark on, and one choice needs no benchmark: the annotated single
+    # choice if there is one, since this may run before the integration's preprocessing.
     undo = torch_compat.add_preprocessing(lambda choices: keep_single_choice(choices)[:1])
     try:
         with pretend(hardware):
@@ -85,7 +87,7 @@ def _captured(graph: Graph) -> CapturedGraph:
 
 
 def _moved(graph: Graph) -> Graph:
-    """A copy in which what is made on the CPU is made on the GPU."""
+    """A copy that creates its tensors on the GPU."""
     copied = Graph()
     copied.output(copied.graph_copy(graph, {}))
     for node in copied.nodes:

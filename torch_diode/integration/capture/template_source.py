@@ -1,8 +1,7 @@
 """Inductor's matmul templates, rendered by Inductor for sizes known only at run time.
 
-`TritonTemplate.generate` is called on made-up input buffers whose sizes are symbols: the same
-code path that renders a kernel in a compile renders ours, in milliseconds, and no CUDA context is
-made, so that worker processes can still be forked afterwards.
+`TritonTemplate.generate` is called on fake input buffers with symbolic sizes: the code path of a
+compile, in milliseconds, without a CUDA context, so that worker processes can still be forked.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ TEMPLATES: Mapping[str, TritonTemplate] = {
 }
 _PERSISTENT_TMA = persistent_tma_mm_template.uid
 
-# Hints of a size that gives Inductor 32-bit (64-bit) indices; distinct, so that no two are unified.
+# Hints that give Inductor 32-bit (64-bit) indices; distinct, so that no two sizes are unified.
 _HINTS = {32: (1000, 1001, 1002, 1003), 64: (50000, 50001, 50002, 50003)}
 
-# Any legal config renders the same text: these become parameters of the kernel.
+# Any valid config renders the same text: these become parameters of the kernel.
 _CONFIG: Mapping[str, Any] = {
     "BLOCK_M": 64,
     "BLOCK_N": 64,
@@ -55,7 +54,7 @@ _CONFIG: Mapping[str, Any] = {
 
 @functools.cache
 def template_source(key: SourceKey) -> TemplateSource:
-    """The kernel text for `key`: what a sweep asks for, once per layout, dtype and op."""
+    """The kernel text for `key`, cached per layout, dtype and op."""
     template = TEMPLATES.get(key.template)
     if template is None:
         raise TemplateChangedError(
@@ -68,7 +67,7 @@ def template_source(key: SourceKey) -> TemplateSource:
 def render(
     template: TritonTemplate, key: SourceKey, sizes: tuple[int, int, int, int] | None = None
 ) -> str:
-    """The module text Inductor renders; for fixed `sizes` (M, N, K, B), its static kernel's."""
+    """The module text Inductor renders; with `sizes` (M, N, K, B), that of its static kernel."""
     shape_env = ShapeEnv()
     graph = GraphLowering(torch.fx.symbolic_trace(torch.nn.Identity()), shape_env=shape_env)
     dims = tuple(map(sympy.Integer, sizes)) if sizes else _symbols(shape_env, key)
@@ -76,7 +75,7 @@ def render(
     with (
         V.set_graph_handler(graph),
         patch.object(template, "kernel_type", kernel_type),
-        # Asked of the device on some releases, which would make a CUDA context here.
+        # Some releases query the device, which would create a CUDA context here.
         patch.object(torch.cuda, "is_tf32_supported", lambda: True),
     ):
         nodes = _input_nodes(graph, key, dims)
@@ -87,7 +86,7 @@ def render(
 
 
 def _symbols(shape_env: ShapeEnv, key: SourceKey) -> tuple[sympy.Expr, ...]:
-    """M, N, K and the batch as symbols, but for those that are one."""
+    """M, N, K and the batch as symbols, except those that are 1."""
     dims = []
     for name, hint in zip(SIZE_NAMES, _HINTS[key.index_bits], strict=True):
         if name[-1] in key.ones:
@@ -99,7 +98,7 @@ def _symbols(shape_env: ShapeEnv, key: SourceKey) -> tuple[sympy.Expr, ...]:
 
 
 def _kernel_type(names: dict[sympy.Expr, str]) -> type[TritonTemplateKernel]:
-    """A template kernel that renders a plain `@triton.jit` function, with sizes named by us."""
+    """A template kernel that renders a plain `@triton.jit` function, with these size names."""
 
     class PlainKernel(TritonTemplateKernel):
         def def_kernel(self, *argnames: str) -> Any:
@@ -110,7 +109,7 @@ def _kernel_type(names: dict[sympy.Expr, str]) -> type[TritonTemplateKernel]:
             return "@triton.jit"
 
         def indexing(self, *args: Any, **kwargs: Any) -> Any:
-            # Off by default in Inductor, but asking whether it could be on would touch CUDA.
+            # Off by default in Inductor, but the check would touch CUDA.
             return super().indexing(*args, **{**kwargs, "tma_compatibility_checker": None})
 
     return PlainKernel
@@ -154,7 +153,7 @@ def _out_layout(key: SourceKey, dims: tuple[Any, ...]) -> ir.FixedLayout:
 
 
 def _options(template: TritonTemplate, key: SourceKey) -> dict[str, Any]:
-    """What Inductor's own template heuristics pass to `generate`, bar the config."""
+    """The arguments of `generate` that Inductor's template heuristics pass besides the config."""
     options: dict[str, Any] = {
         **_CONFIG,
         "EVEN_K": key.even_k,

@@ -1,4 +1,4 @@
-"""Tracing: every matmul problem in the graphs that a program compiles, with how often."""
+"""Tracing: the matmul problems of the graphs that a program compiles, with their counts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ from torch_diode.types.shapes import CountedShape, OperationShapeSet
 
 
 class Trace(Observer):
-    """The problems met so far.
-
-    `guard` counts those that could not be said, by reason.
-    """
+    """The problems seen so far; `fallback` counts the unsupported ones by reason."""
 
     name = "trace"
 
@@ -32,18 +29,18 @@ class Trace(Observer):
 
     @property
     def hooks(self) -> tuple[str, ...]:  # type: ignore[override]
-        """This release's one method for matmul choices."""
+        """This release's method for matmul choices."""
         return (torch_compat.matmul_hook(),)
 
     def mixin(self, handler: Any) -> type | None:
-        """Inductor's question is noted and passed on."""
-        return _noting(self)
+        """A class that counts the request and passes it on."""
+        return _counting_mixin(self)
 
-    def note(self, op: str, inputs: Any) -> None:
-        """Count a matmul, once for each node of a graph: some releases ask several times."""
-        self.fallback.run(lambda: self._note(op, inputs))
+    def count(self, op: str, inputs: Any) -> None:
+        """Count a matmul once per graph node: some releases call the hook several times."""
+        self.fallback.run(lambda: self._count(op, inputs))
 
-    def _note(self, op: str, inputs: Any) -> None:
+    def _count(self, op: str, inputs: Any) -> None:
         from torch._inductor.virtualized import V
 
         from torch_diode.integration.deciding.problem import problem_of
@@ -55,25 +52,22 @@ class Trace(Observer):
             self.counts[problem_of(op, inputs)] += 1
 
     def shapes(self, origin: str = "") -> OperationShapeSet:
-        """The problems as a shape set, the most frequent first."""
+        """The problems as a shape set, most frequent first."""
         return OperationShapeSet.of(
             CountedShape(problem, count, origin) for problem, count in self.counts.most_common()
         )
 
     @property
     def left_out(self) -> Counter[str]:
-        """Why problems could not be said (mixed dtypes, strides of no matrix), and how often."""
+        """Numbers of unsupported matmuls by reason, such as mixed dtypes."""
         return self.fallback.counters.abstentions + self.fallback.counters.fallbacks
 
 
-def _noting(trace: Trace) -> type:
-    """A class to put before torch's handler: looks at the question, leaves the answer to others.
+def _counting_mixin(trace: Trace) -> type:
+    """Built per trace, with methods of its own: inherited ones would come after torch's class in a
+    composed handler's method resolution order."""
 
-    Made for each trace, with the methods its own: were they inherited, torch's class would come
-    before them in the order of a composed handler.
-    """
-
-    class Noting:
+    class Counting:
         def _finalize_template_configs(
             self,
             template_choices: Any,
@@ -82,12 +76,12 @@ def _noting(trace: Trace) -> type:
             op_name: str,
             kwarg_overrides: dict[str, dict[str, Any]] | None = None,
         ) -> list[Any]:
-            trace.note(op_name, kernel_inputs)
-            before: Any = super()
-            answer: list[Any] = before._finalize_template_configs(
+            trace.count(op_name, kernel_inputs)
+            parent: Any = super()
+            choices: list[Any] = parent._finalize_template_configs(
                 template_choices, kernel_inputs, templates, op_name, kwarg_overrides
             )
-            return answer
+            return choices
 
         def get_mm_configs(
             self,
@@ -97,18 +91,18 @@ def _noting(trace: Trace) -> type:
             op_name: str,
             kwarg_overrides: dict[str, dict[str, Any]] | None = None,
         ) -> Generator[Any, None, None]:
-            trace.note(op_name, kernel_inputs)
-            before: Any = super()
-            yield from before.get_mm_configs(
+            trace.count(op_name, kernel_inputs)
+            parent: Any = super()
+            yield from parent.get_mm_configs(
                 kernel_inputs, layout, templates, op_name, kwarg_overrides
             )
 
-    return Noting
+    return Counting
 
 
 @contextlib.contextmanager
 def tracing() -> Iterator[Trace]:
-    """Note every matmul that is compiled inside; torch decides about all of them meanwhile."""
+    """Count every matmul compiled inside the `with`; torch decides all of them."""
     trace = Trace()
     matmul = registration._registration.matmul
     with matmul.changed(matmul.settings.changed(mode="observe")), trace.installed():

@@ -1,4 +1,4 @@
-"""Ranked candidates, worded as the list of choices Inductor's hook returns."""
+"""Builds the list of choices that Inductor's hook returns from ranked candidates."""
 
 from __future__ import annotations
 
@@ -14,94 +14,94 @@ from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import DiodeError
 
 SINGLE_CHOICE = "torch_diode_single_choice"
-"""Marks a choice that is to stand alone, whatever else Inductor collects for the same matmul."""
+"""Annotates a choice that replaces all others Inductor collects for the same matmul."""
 
 BENCHMARK_SET = "torch_diode_benchmark_set"
-"""Marks a choice that a heuristic named to be benchmarked: its list is timed cleanly."""
+"""Annotates a choice of a benchmark set: its list is timed by the clean benchmark."""
 
-TRIES = 5
-"""How far down the order to look for a candidate that can be rendered."""
+MAX_ATTEMPTS = 5
+"""Number of candidates to try until one can be rendered."""
 
 
 class ChoiceBuilder:
-    """Makes choices of candidates; what cannot be rendered is left out.
+    """Builds choices from candidates; those that cannot be rendered are left out.
 
-    A choice is rendered here, inside the guard, since a single one that turns out to be none
-    would leave Inductor with nothing to run. Where torch-diode only observes, torch's own choices
-    are not marked: they stay torch's.
+    Choices are rendered here, where a failure falls back to torch: a single choice that fails later
+    would leave Inductor with nothing to run. When observing, torch's own choices are not annotated.
     """
 
     def __init__(
         self,
-        question: ChoiceRequest,
+        request: ChoiceRequest,
         offered: dict[str, Any],
         candidates: Candidates,
         *,
         observing: bool = False,
     ) -> None:
-        self._question, self._offered, self._candidates = question, offered, candidates
+        self._request, self._offered, self._candidates = request, offered, candidates
         self._observing = observing
         self.rendering_ns = 0
 
     def single(self, rows: Iterable[int]) -> tuple[int, list[Any] | None]:
-        """The first of these that can be rendered, and the choices that make it run.
+        """The first row that can be rendered, and the choices that make it run.
 
-        None stands for Inductor's own list, and an empty list for a call whose matmul is
-        answered by another call.
+        None stands for Inductor's own list, an empty list for a call whose matmul is decided in
+        another call.
         """
-        question = self._question
-        for row in itertools.islice(rows, TRIES):
-            name = self._candidates.templates[self._candidates.template[row]]
-            if name == ATEN:
-                return row, self._vendor_alone()
+        request = self._request
+        for row in itertools.islice(rows, MAX_ATTEMPTS):
+            if self._template(row) == ATEN:
+                return row, self._single_vendor()
             choice = self._render(row)
             if choice is None:
                 continue
-            if ATEN in self._offered and not question.has_vendor:
+            if ATEN in self._offered and not request.has_vendor:
                 return row, []
             torch_compat.annotations_of(choice)[SINGLE_CHOICE] = True
             torch_compat.disable_prologue_fusion(choice)
             return row, [choice]
         raise DiodeError(
-            f"{question.op}: got {TRIES} candidates Inductor cannot render; expected one it can; "
-            "check the heuristic's templates"
+            f"{request.op}: got {MAX_ATTEMPTS} candidates Inductor cannot render; expected one it "
+            "can; check the heuristic's templates"
         )
 
     def several(self, rows: list[int]) -> list[Any]:
-        """All of these that belong to this call, and what Inductor lists that nobody ranks."""
-        question = self._question
+        """The rows that belong to this call, and Inductor's choices of unranked templates."""
+        request = self._request
         choices: list[Any] = []
         for row in rows:
-            name = self._candidates.templates[self._candidates.template[row]]
-            if name not in question.names:
+            name = self._template(row)
+            if name not in request.names:
                 continue
             if name == ATEN:
-                choices += question.own(ATEN)
+                choices += request.own(ATEN)
             elif (choice := self._render(row)) is not None:
                 torch_compat.annotations_of(choice)[BENCHMARK_SET] = True
                 choices.append(choice)
-        choices += question.unranked(self._candidates.templates)
+        choices += request.unranked(self._candidates.templates)
         if not choices and ATEN not in self._offered:
-            raise DiodeError(f"{question.op}: none of {len(rows)} candidates could be rendered")
+            raise DiodeError(f"{request.op}: none of {len(rows)} candidates could be rendered")
         return choices
 
-    def _vendor_alone(self) -> list[Any] | None:
-        question = self._question
-        if not question.max_autotune:
+    def _template(self, row: int) -> str:
+        return self._candidates.templates[self._candidates.template[row]]
+
+    def _single_vendor(self) -> list[Any] | None:
+        request = self._request
+        if not request.max_autotune:
             return None
-        if not question.has_vendor:
+        if not request.has_vendor:
             return []
         if self._observing:
             return None
-        plain = f"aten::{question.op}"
-        own = [choice for choice in question.own(ATEN) if choice.template.uid == plain]
+        own = [c for c in request.own(ATEN) if c.template.uid == f"aten::{request.op}"]
         for choice in own:
             torch_compat.annotations_of(choice)[SINGLE_CHOICE] = True
         return own or None
 
     def _render(self, row: int) -> Any | None:
         candidate = self._candidates[row]
-        choice = self._question.choice_of(candidate, self._offered[candidate.template])
+        choice = self._request.choice_of(candidate, self._offered[candidate.template])
         start = time.perf_counter_ns()
         possible = torch_compat.can_be_rendered(choice)
         self.rendering_ns += time.perf_counter_ns() - start
@@ -109,13 +109,15 @@ class ChoiceBuilder:
 
 
 def keep_single_choice(choices: list[Any]) -> list[Any]:
-    """Of all that Inductor collected for a matmul, the one marked to stand alone, if any is.
+    """The annotated single choice among all that Inductor collected for a matmul; all if none is.
 
-    addmm is asked for in several calls from 2.12 on: only the whole list shows the others. One
-    choice is run without being benchmarked, so it is told here to leave its operands alone, too:
-    with max-autotune, Inductor may have rendered it again since.
+    Needs the whole list: from 2.12 on addmm comes in several calls. A choice left alone is not
+    benchmarked, so prologue fusion is disabled here too; max-autotune may have rendered it again.
     """
-    kept = [choice for choice in choices if torch_compat.annotations_of(choice).get(SINGLE_CHOICE)][:1] or choices
-    if len(kept) == 1 and not torch_compat.annotations_of(kept[0]).keys().isdisjoint((SINGLE_CHOICE, BENCHMARK_SET)):
+    annotations = torch_compat.annotations_of
+    kept = [choice for choice in choices if annotations(choice).get(SINGLE_CHOICE)][:1] or choices
+    if len(kept) == 1 and not annotations(kept[0]).keys().isdisjoint(
+        (SINGLE_CHOICE, BENCHMARK_SET)
+    ):
         torch_compat.disable_prologue_fusion(kept[0])
     return kept

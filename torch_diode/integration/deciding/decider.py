@@ -1,4 +1,4 @@
-"""From a question of Inductor's to an answer: problem, candidates, ranking, choices."""
+"""Decides a request of Inductor's: problem, candidates, ranking, choices."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from torch_diode.heuristics import policy
 from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.integration import default_heuristic
 from torch_diode.integration.deciding.problem import problem_of
-from torch_diode.integration.deciding.ranking_cache import RankingCache
-from torch_diode.integration.deciding.record import RUNNERS_UP, Decision, Record, ranked
+from torch_diode.integration.deciding.record import RUNNERS_UP, Decision, RankedCandidate, Record
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import Abstained, Fallback, NotApplicable
 from torch_diode.integration.settings import Settings
+from torch_diode.types.bounded_cache import BoundedCache
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import DiodeError
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from torch_diode.integration.autotune.clean_benchmark import CleanBenchmark
     from torch_diode.integration.deciding.request import ChoiceRequest
 
+_CACHED_RANKINGS = 256
+
 
 class Decider:
-    """Answers questions with a heuristic, under some settings."""
+    """Decides requests with a heuristic, under some settings."""
 
     def __init__(
         self, settings: Settings, fallback: Fallback | None = None, record: Record | None = None
@@ -42,38 +44,39 @@ class Decider:
         self.record = record if record is not None else Record()
         self.notes: dict[str, None] = {}
         self._heuristics: dict[str, Heuristic | DiodeError | None] = {}
-        self._rankings = RankingCache()
+        self._rankings: BoundedCache[Any, tuple[Candidates, Ranking]]
+        self._rankings = BoundedCache(_CACHED_RANKINGS)
         self._lock = threading.Lock()
-        self._clean_times: CleanBenchmark | None = None
+        self._clean_benchmark: CleanBenchmark | None = None
 
     def change(self, settings: Settings) -> None:
-        """Answer under other settings from now on; default heuristics are looked for afresh."""
+        """Use other settings from now on; default heuristics are loaded again."""
         with self._lock:
             self.settings = settings
             self._heuristics = {}
-            self._rankings = RankingCache()
+            self._rankings = BoundedCache(_CACHED_RANKINGS)
 
     def release(self) -> None:
-        """Leave what answers set up beside themselves; the next one sets it up again."""
-        if self._clean_times is not None:
-            self._clean_times.disable_for_benchmark_sets()
-            self._clean_times = None
+        """Uninstall the clean benchmark, if a decision installed it."""
+        if self._clean_benchmark is not None:
+            self._clean_benchmark.disable_for_benchmark_sets()
+            self._clean_benchmark = None
 
-    def answer(self, question: ChoiceRequest) -> list[Any] | None:
-        """The choices to return to Inductor; None to return its own."""
-        return self.fallback.run(lambda: self._decide(question))
+    def decide(self, request: ChoiceRequest) -> list[Any] | None:
+        """The choices to return to Inductor; None for its own."""
+        return self.fallback.run(lambda: self._decide(request))
 
     def heuristic_for(self, hardware: Hardware) -> Heuristic | None:
         """The user's heuristic, or the default one for this hardware, loaded once.
 
-        One that could not be loaded is not tried again: the same fault is raised each time.
+        An error in loading is kept, and raised again each time.
         """
-        found = self._found_for(hardware)
-        if isinstance(found, DiodeError):
-            raise found
-        return found
+        loaded = self._load_once(hardware)
+        if isinstance(loaded, DiodeError):
+            raise loaded
+        return loaded
 
-    def _found_for(self, hardware: Hardware) -> Heuristic | DiodeError | None:
+    def _load_once(self, hardware: Hardware) -> Heuristic | DiodeError | None:
         named = self.settings.heuristic
         with self._lock:
             if hardware.name not in self._heuristics:
@@ -85,8 +88,8 @@ class Decider:
             return self._heuristics[hardware.name]
 
     def _load(self, hardware: Hardware) -> Heuristic | DiodeError | None:
-        # On a thread of its own: on one that compiles, torch reads a file's tensors as fake ones,
-        # and the user may have set another default device.
+        # On a thread of its own: on a compiling thread torch would load a file's tensors as fake
+        # ones, and the user may have set another default device.
         with ThreadPoolExecutor(1, "torch-diode-load") as thread:
             loading = thread.submit(default_heuristic.default_heuristic, hardware, self.settings)
         try:
@@ -95,24 +98,21 @@ class Decider:
             return fault
 
     def loaded(self) -> dict[str, str]:
-        """By hardware: the heuristic in use there, or why there is none."""
-        if self.settings.heuristic is not None:
-            return {"any hardware": self.settings.heuristic.name}
-        found, why = list(self._heuristics.items()), default_heuristic.why_no_heuristic(self.settings)
+        """By hardware, the default heuristic in use or why there is none."""
+        missing = default_heuristic.why_no_heuristic(self.settings)
         return {
-            name: value.name if isinstance(value, Heuristic) else str(value or why)
-            for name, value in found
+            name: value.name if isinstance(value, Heuristic) else str(value or missing)
+            for name, value in list(self._heuristics.items())
         }
 
     def has_heuristic(self) -> bool:
-        """Whether any hardware asked about so far has one."""
+        """True if a heuristic was found for any hardware so far."""
         return any(isinstance(value, Heuristic) for value in self._heuristics.values())
 
     def fingerprint(self, devices: Iterable[Any]) -> str:
-        """What of torch-diode a compile for these devices depends on; empty where nothing.
+        """Text for torch's cache keys: heuristic, version and settings.
 
-        Goes into torch's cache keys. With no heuristic the compile is plain torch's, and may
-        share its caches.
+        Empty without a heuristic: the compile is then plain torch's, and may share its caches.
         """
         settings = self.settings
         if settings.mode == "observe" or torch_compat.compiles_in_subprocess():
@@ -130,146 +130,155 @@ class Decider:
     def _default_fingerprints(self, devices: Iterable[Any]) -> list[str]:
         parts = []
         for hardware in dict.fromkeys(device_hardware.hardware_of(device) for device in devices):
-            heuristic = self._found_for(hardware)
+            heuristic = self._load_once(hardware)
             # One that could not be loaded decides nothing: the compile is plain torch's.
             if isinstance(heuristic, Heuristic):
                 parts += [hardware.name, heuristic.fingerprint()]
         return parts
 
-    def _decide(self, question: ChoiceRequest) -> list[Any] | None:
+    def _decide(self, request: ChoiceRequest) -> list[Any] | None:
         from torch_diode.integration.deciding.choice_builder import ChoiceBuilder
 
         start = time.perf_counter_ns()
-        self._check_asked(question)
-        hardware = device_hardware.hardware_of(question.device)
-        problem, offered, candidates = self._pose(question, hardware)
-        ranking = self._rank(problem, candidates, hardware)
-        ranking, follows = self._as_compiled(ranking, question, problem, candidates, hardware)
+        self._check_applicable(request)
+        hardware = device_hardware.hardware_of(request.device)
+        problem, offered, candidates = self._build_problem(request, hardware)
+        ranking = self.rank(problem, candidates, hardware)
+        ranking, epilogue = self._adjust(ranking, request, problem, candidates, hardware)
         observing = self.settings.mode == "observe"
-        answer = ChoiceBuilder(question, offered, candidates, observing=observing)
-        if self.settings.mode == "auto" and question.max_autotune:
+        builder = ChoiceBuilder(request, offered, candidates, observing=observing)
+        if self.settings.mode == "auto" and request.max_autotune:
             count = policy.benchmark_count(ranking, candidates, self.settings.top)
             rows = policy.benchmark_set(ranking, candidates, count)
-            choices: list[Any] | None = answer.several(rows)
-            self._have_few_timed()
+            choices: list[Any] | None = builder.several(rows)
+            self._install_clean_benchmark()
         else:
-            winner, choices = answer.single(
-                map(int, policy.single_choice_order(ranking, candidates))
-            )
+            order = policy.single_choice_order(ranking, candidates)
+            winner, choices = builder.single(map(int, order))
             rows = [winner]
-        took = (time.perf_counter_ns() - start - answer.rendering_ns) / 1000
+        took_us = (time.perf_counter_ns() - start - builder.rendering_ns) / 1000
         if choices != []:
-            self._record_decision(question, problem, hardware, candidates, ranking, rows, took, follows)
+            self._record_decision(
+                request, problem, hardware, candidates, ranking, rows, took_us, epilogue
+            )
         return None if observing else choices
 
-    def _have_few_timed(self) -> None:
+    def _install_clean_benchmark(self) -> None:
         from torch_diode.integration.autotune.clean_benchmark import clean_benchmark
 
         clean_benchmark.enable_for_benchmark_sets(self.fallback)
-        self._clean_times = clean_benchmark
+        self._clean_benchmark = clean_benchmark
 
-    def _check_asked(self, question: ChoiceRequest) -> None:
-        """Leave what is not ours to torch: other ops, other devices, other calls of a matmul.
+    def _check_applicable(self, request: ChoiceRequest) -> None:
+        """Raise for other ops, other devices, and calls that do not decide their matmul.
 
-        A matmul can come in several calls. Where one candidate is to stand alone, the call with
-        ATen in it decides; where a few are to be benchmarked, those with Triton templates do,
-        while ATen keeps its own.
+        A matmul may come in several calls. For a single choice, the call with ATen in it decides;
+        for a benchmark set, those with Triton templates do, and ATen keeps its own.
         """
-        if question.op not in OPS or question.device.type not in device_hardware.GPU_KINDS:
+        if request.op not in OPS or request.device.type not in device_hardware.GPU_KINDS:
             raise NotApplicable
-        other = torch_compat.other_hook(question.handler)
+        other = torch_compat.other_hook(request.handler)
         if other and not self.settings.named:
             raise Abstained(f"{other} answers for matmuls, and no heuristic was named")
         if torch_compat.batch_invariant():
             raise Abstained("config.batch_invariant asks for one kernel whatever the batch")
-        if not question.max_autotune:
-            asked = ATEN in question.names
+        if not request.max_autotune:
+            decides = ATEN in request.names
         elif self.settings.mode == "auto":
-            asked = question.has_triton
+            decides = request.has_triton
         else:
-            asked = ATEN in question.names or question.has_triton
-        if not asked:
+            decides = ATEN in request.names or request.has_triton
+        if not decides:
             raise NotApplicable
 
-    def _pose(
-        self, question: ChoiceRequest, hardware: Hardware
+    def _build_problem(
+        self, request: ChoiceRequest, hardware: Hardware
     ) -> tuple[MMShape, dict[str, Any], Candidates]:
         if self.heuristic_for(hardware) is None:
             raise Abstained(f"{hardware.name}: {default_heuristic.why_no_heuristic(self.settings)}")
-        problem = problem_of(question.op, question.inputs)
-        offered = question.offered(self.settings.tma)
+        problem = problem_of(request.op, request.inputs)
+        offered = request.offered(self.settings.tma)
         candidates = candidate_space(problem, hardware, tuple(offered))
         if not any(name != ATEN for name in candidates.templates):
-            raise Abstained(f"{question.op} {problem.dtype}: only ATen is on offer")
+            raise Abstained(f"{request.op} {problem.dtype}: only ATen is on offer")
         return problem, offered, candidates
 
-    def _rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking:
+    def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking:
+        """The heuristic's ranking, cached for steady heuristics; raises where it abstains."""
         heuristic = self.heuristic_for(hardware)
         assert heuristic is not None
-        ranking = self._rankings.of(heuristic, problem, candidates, hardware)
+        key = (heuristic, problem, hardware)
+        cached = self._rankings.get(key) if heuristic.steady else None
+        if cached is not None and cached[0] is candidates:
+            ranking: Ranking | None = cached[1]
+        else:
+            ranking = heuristic.rank(problem, candidates, hardware)
+            if ranking is not None:
+                policy.check_fits(ranking, candidates)
+                if heuristic.steady:
+                    self._rankings[key] = candidates, ranking
         if ranking is None:
             raise Abstained(f"{heuristic.name} abstained on {problem.op} {problem.dtype}")
-        policy.check_fits(ranking, candidates)
         if ranking.note:
             self.notes[f"{ranking.source}: {ranking.note}"] = None
         return ranking
 
-    def _as_compiled(
+    def _adjust(
         self,
         ranking: Ranking,
-        question: ChoiceRequest,
+        request: ChoiceRequest,
         problem: MMShape,
         candidates: Candidates,
         hardware: Hardware,
     ) -> tuple[Ranking, str]:
-        """The ranking of what would be compiled in this graph; in words, what follows the matmul
-        that a template takes along and ATen does not."""
+        """The ranking as compiled in this graph, and a description of the epilogue that a template
+        fuses and ATen does not."""
         from torch_diode.integration.deciding.epilogue_cost import epilogue_of, expand_bias_us
 
-        extra, words = 0.0, ""
-        spread = expand_bias_us(problem, hardware) if question.expands_bias else 0.0
+        extra, text = 0.0, ""
+        bias_us = expand_bias_us(problem, hardware) if request.expands_bias else 0.0
         if self.settings.epilogues:
             from torch._inductor.virtualized import V
 
-            # A graph nobody has seen before must not cost the decision: without it, it stands.
-            found = self.fallback.run(lambda: epilogue_of(V.graph))
-            if found is not None:
-                extra = found.extra_us(hardware)
-                words = f"{', '.join(dict.fromkeys(found.ops))} (ATen + {extra:.1f} us)"
-        counted = policy.adjust_for_compile(
-            ranking, candidates, question.fixed_sizes, extra, spread
+            # An unexpected graph must not cost the decision: it is then taken without epilogue.
+            epilogue = self.fallback.run(lambda: epilogue_of(V.graph))
+            if epilogue is not None:
+                extra = epilogue.extra_us(hardware)
+                text = f"{', '.join(dict.fromkeys(epilogue.ops))} (ATen + {extra:.1f} us)"
+        adjusted = policy.adjust_for_compile(
+            ranking, candidates, request.has_static_sizes, extra, bias_us
         )
-        return counted, words if extra and counted is not ranking else ""
+        return adjusted, text if extra and adjusted is not ranking else ""
 
     def _record_decision(
         self,
-        question: ChoiceRequest,
+        request: ChoiceRequest,
         problem: MMShape,
         hardware: Hardware,
         candidates: Candidates,
         ranking: Ranking,
         rows: list[int],
-        took: float,
+        took_us: float,
         epilogue: str,
     ) -> None:
         others = [int(row) for row in ranking.order[: RUNNERS_UP + 1] if row != rows[0]]
-        entries = [
-            ranked(candidates[row], float(ranking.predicted_us[row]))
+        winner, *runners_up = (
+            RankedCandidate.of(candidates[row], float(ranking.predicted_us[row]))
             for row in (rows[0], *others[:RUNNERS_UP])
-        ]
-        asked = "max-autotune" if question.max_autotune else "plain"
+        )
+        mode = "max-autotune" if request.max_autotune else "plain"
         if self.settings.mode != "auto":
-            asked += f", {self.settings.mode}"
+            mode += f", {self.settings.mode}"
         self.fallback.decided()
         self.record.add(
             Decision(
                 problem=problem,
                 hardware=hardware.name,
-                winner=entries[0],
-                runners_up=tuple(entries[1:]),
+                winner=winner,
+                runners_up=tuple(runners_up),
                 source=ranking.source,
-                microseconds=took,
-                mode=asked,
+                microseconds=took_us,
+                mode=mode,
                 kept=len(rows),
                 ranked=len(ranking.order),
                 note=ranking.note,

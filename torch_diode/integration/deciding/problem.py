@@ -1,4 +1,4 @@
-"""From Inductor's kernel inputs to the problem they pose."""
+"""Conversion of Inductor's kernel inputs to a problem."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ WITH_BIAS = frozenset({"addmm", "baddbmm"})
 
 
 class UnsupportedProblemError(Abstained):
-    """The inputs pose a problem an `MMShape` cannot say; nobody has timings for it."""
+    """The inputs cannot be expressed as an `MMShape`, so no heuristic ranks them."""
 
 
 def problem_of(op: str, inputs: Any) -> MMShape:
-    """The problem behind `kernel_inputs`, symbols taken at the hints Inductor would use."""
+    """The problem of some `kernel_inputs`, with Inductor's hints for symbolic sizes."""
     if op not in OPS:
         raise UnsupportedProblemError(f"op {op} is none of {', '.join(OPS)}")
     if op in WITH_BIAS and inputs._scalars.get("beta", 1) == 0:
-        # The bias is not to be read then: it may hold anything, and templates add 0 times that.
+        # The bias must not be read then: it may be uninitialised, and templates add 0 times it.
         raise UnsupportedProblemError(f"{op} with a beta of 0")
     mat1, mat2 = inputs.mat1mat2()
     size1, size2 = torch_compat.hints(mat1.get_size()), torch_compat.hints(mat2.get_size())
@@ -43,7 +43,7 @@ def problem_of(op: str, inputs: Any) -> MMShape:
         K=size1[-1],
         B=size1[0] if op in BATCHED else 1,
         dtype=dtype,
-        out_dtype=_out_dtype(inputs, dtype),
+        out_dtype=_dtype(inputs.out_dtype()) if hasattr(inputs, "out_dtype") else dtype,
         transpose_a=is_transposed(size1, torch_compat.hints(mat1.get_stride())),
         transpose_b=is_transposed(size2, torch_compat.hints(mat2.get_stride())),
         tf32=dtype == "float32" and torch_compat.tf32_allowed(),
@@ -52,9 +52,9 @@ def problem_of(op: str, inputs: Any) -> MMShape:
 
 
 def is_transposed(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
-    """Whether a matrix lies column by column in memory; a batch may lie anywhere.
+    """True for a column-major matrix; the batch stride does not matter.
 
-    A vector lies both ways: it counts as row-major, which is what an unpadded one is.
+    A vector is both: it counts as row-major, as an unpadded one is.
     """
     rows, columns = size[-2:]
     row_step, column_step = stride[-2:]
@@ -62,7 +62,9 @@ def is_transposed(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
         return False
     if (row_step == 1 or rows == 1) and (column_step >= rows or columns == 1):
         return True
-    raise UnsupportedProblemError("operand with strides of neither a row-major nor a transposed matrix")
+    raise UnsupportedProblemError(
+        "operand with strides of neither a row-major nor a transposed matrix"
+    )
 
 
 @lru_cache(maxsize=64)
@@ -73,18 +75,10 @@ def _dtype(dtype: Any) -> str:
     return name
 
 
-def _out_dtype(inputs: Any, dtype: str) -> str:
-    if not hasattr(inputs, "out_dtype"):
-        return dtype
-    return _dtype(inputs.out_dtype())
-
-
 def _bias(node: Any, rows: int) -> str:
-    """A vector if all rows of the output add the same; a buffer not yet laid out is a matrix."""
+    """A vector if all rows of the output add the same; a buffer without layout is a matrix."""
     size = torch_compat.hints(node.get_size())
     if len(size) < 2 or (size[-2] == 1 and rows != 1):
         return "vector"
     stride = node.maybe_get_stride()
-    if stride is None:
-        return "matrix"
-    return "vector" if torch_compat.hints(stride)[-2] == 0 else "matrix"
+    return "vector" if stride is not None and torch_compat.hints(stride)[-2] == 0 else "matrix"

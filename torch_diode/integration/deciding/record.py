@@ -1,4 +1,4 @@
-"""Every decision, kept so that it can be explained."""
+"""The record of decisions, for `explain`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from torch_diode.types.problem import MMShape
 
 logger = logging.getLogger("torch_diode")
 
-KEPT = 1000
+SIZE = 1000
 RUNNERS_UP = 3
 
 
 @dataclass(frozen=True)
 class RankedCandidate:
-    """A candidate and the microseconds predicted for it; None where only an order was given."""
+    """A candidate and its predicted microseconds; None where the heuristic gave only an order."""
 
     candidate: Candidate
     predicted_us: float | None
+
+    @classmethod
+    def of(cls, candidate: Candidate, predicted_us: float) -> RankedCandidate:
+        """From a ranking's time, which is NaN where there is none."""
+        return cls(candidate, None if math.isnan(predicted_us) else predicted_us)
 
     def __str__(self) -> str:
         if self.predicted_us is None:
@@ -32,7 +37,7 @@ class RankedCandidate:
 
 @dataclass(frozen=True)
 class Decision:
-    """One question of Inductor's, and what came of it."""
+    """The outcome of one of Inductor's requests."""
 
     problem: MMShape
     hardware: str
@@ -41,15 +46,15 @@ class Decision:
     source: str
     """The heuristic that decided."""
     microseconds: float
-    """From Inductor's arguments to its choice objects' parameters, kernels not yet written."""
+    """Time from Inductor's arguments to choice objects, without rendering kernels."""
     mode: str
-    """`plain` or `max-autotune`, with the setting behind it where that is not `auto`."""
+    """`plain` or `max-autotune`, then the mode of the settings where that is not `auto`."""
     kept: int
-    """How many candidates Inductor was given; more than one are benchmarked."""
+    """Number of candidates given to Inductor, which benchmarks more than one."""
     ranked: int
     note: str = ""
     epilogue: str = ""
-    """What follows that a template takes along, and what it adds to ATen's time."""
+    """Ops after the matmul that a template fuses, and their cost after ATen."""
 
     def __str__(self) -> str:
         text = (
@@ -57,11 +62,6 @@ class Decision:
             f"{self.kept} of {self.ranked} kept ({self.mode}), {self.microseconds:.0f} us"
         )
         return f"{text}; then {self.epilogue}" if self.epilogue else text
-
-
-def ranked(candidate: Candidate, predicted_us: float) -> RankedCandidate:
-    """With the heuristic's NaN for "no time named" turned into None."""
-    return RankedCandidate(candidate, None if math.isnan(predicted_us) else predicted_us)
 
 
 _HEAD: tuple[str, ...] = (
@@ -109,13 +109,13 @@ def _microseconds(entry: RankedCandidate) -> str:
 
 
 class Record:
-    """The last decisions, oldest first; bounded, so that a long-running program does not grow."""
+    """The last decisions, oldest first; bounded."""
 
-    def __init__(self, kept: int = KEPT) -> None:
-        self._decisions: deque[Decision] = deque(maxlen=kept)
+    def __init__(self, size: int = SIZE) -> None:
+        self._decisions: deque[Decision] = deque(maxlen=size)
 
     def add(self, decision: Decision) -> None:
-        """Keep a decision, and log it at INFO."""
+        """Record a decision, and log it at INFO."""
         self._decisions.append(decision)
         logger.info("%s", decision)
 
@@ -126,5 +126,5 @@ class Record:
         return len(self._decisions)
 
     def explain(self) -> Decisions:
-        """All that is kept, as a list that prints as a table."""
+        """All recorded decisions, as a list that prints as a table."""
         return Decisions(self)

@@ -1,8 +1,5 @@
-"""One question of Inductor's: which choices for this matmul? And how to word the answer.
-
-Holds what the hook was handed, says which templates are on offer, and turns candidates into the
-objects the hook returns.
-"""
+"""Inductor's request for the choices of a matmul: the hook's arguments, the templates on offer, and
+the conversion of candidates to choice objects."""
 
 from __future__ import annotations
 
@@ -32,13 +29,13 @@ from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
 from torch_diode.types.problem import BATCHED
 
 _offers: WeakKeyDictionary[Any, dict[Any, dict[str, Any]]] = WeakKeyDictionary()
-"""By graph: the same few questions come again for each of its matmuls."""
+"""By graph: most of its matmuls share their offers."""
 
 
 class ReplayableIterator:
-    """An iterable read at most once, however often it is gone through.
+    """An iterable that reads its source once and can be iterated repeatedly.
 
-    Inductor hands out generators; after a failed decision its own list must still be whole.
+    Inductor passes generators; after a failed decision its own list must still be complete.
     """
 
     def __init__(self, items: Iterable[Any]) -> None:
@@ -51,7 +48,7 @@ class ReplayableIterator:
 
 @dataclass
 class ChoiceRequest:
-    """What the hook was handed. `listed` is Inductor's own list by template (empty on 2.9)."""
+    """The hook's arguments; `listed` is Inductor's own list by template (empty on 2.9)."""
 
     handler: Any
     op: str
@@ -63,56 +60,56 @@ class ChoiceRequest:
 
     @cached_property
     def max_autotune(self) -> bool:
-        """Whether the user asked for matmuls to be autotuned."""
+        """True if matmuls are autotuned."""
         return bool(inductor_config.max_autotune or inductor_config.max_autotune_gemm)
 
     @property
     def device(self) -> Any:
-        """Where the matmul runs."""
+        """The device of the matmul."""
         return self.inputs.device()
 
     @property
-    def fixed_sizes(self) -> bool:
-        """Whether the matmul's sizes are numbers, and no symbols."""
+    def has_static_sizes(self) -> bool:
+        """True if all sizes are numbers, not symbols."""
         sizes = [size for node in self.inputs.mat1mat2() for size in node.get_size()]
         return all(isinstance(size, (int, sympy.Integer)) for size in sizes)
 
     @property
     def expands_bias(self) -> bool:
-        """Whether a template's bias is written out to the product's size before it starts: Inductor
-        does so with an addmm's of one element, such as the last layer's of a regression."""
+        """True if Inductor expands the bias to the product's size in a kernel before the template:
+        an addmm's bias of one element, such as in the last layer of a regression."""
         if self.op != "addmm":
             return False
         return all(size == 1 for size in self.inputs.nodes()[0].get_size())
 
     @cached_property
     def names(self) -> dict[str, Any]:
-        """The templates of this very call by the names candidates have; ATen's under one."""
+        """This call's templates by the names candidates use; all vendor kernels are `aten`."""
         return {template_name(template): template for template in self.templates}
 
     @property
     def has_vendor(self) -> bool:
-        """Whether the vendor kernel plain torch would run is in this very call."""
+        """True if this call has the vendor kernel that plain torch would run."""
         return any(template.uid == f"aten::{self.op}" for template in self.templates)
 
     @property
     def has_triton(self) -> bool:
-        """Whether Triton templates are in this very call."""
+        """True if this call has Triton templates."""
         return any(name.startswith("triton::") for name in self.names)
 
     def offered(self, tma: bool) -> dict[str, Any]:
-        """The templates the whole matmul may choose from, by name, whichever call they come in.
+        """The templates of the whole matmul by name, in whichever call they come.
 
-        In plain mode Inductor names ATen alone, and some releases split a matmul into several
-        calls: what a call does not name is found by the tests Inductor itself makes. `tma` offers
-        TMA templates even where only a config keeps them off.
+        In plain mode Inductor lists only ATen, and some releases split a matmul into several calls:
+        the other templates are found by Inductor's own tests. `tma` offers TMA templates also where
+        torch's config turns them off.
         """
         if tma or inductor_config.triton.enable_persistent_tma_matmul:
-            # Whether TMA can be used depends on the operands.
+            # Not cached: TMA depends on the operands.
             return self._offered(tma=True)
-        known = _offers.get(V.graph)
-        if known is None:
-            known = _offers[V.graph] = {}
+        offers = _offers.get(V.graph)
+        if offers is None:
+            offers = _offers[V.graph] = {}
         key = (
             self.op,
             tuple([template.uid for template in self.templates]),
@@ -122,40 +119,45 @@ class ChoiceRequest:
             inductor_config.max_autotune_gemm_backends,
             self._batch_fits,
         )
-        found = known.get(key)
-        if found is None:
-            found = known[key] = self._offered(tma=False)
-        return found
+        offered = offers.get(key)
+        if offered is None:
+            offered = offers[key] = self._offered(tma=False)
+        return offered
 
     def _offered(self, tma: bool) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        offered: dict[str, Any] = {}
         if inductor_utils.use_aten_gemm_kernels():
-            found[ATEN] = None
+            offered[ATEN] = None
         if not any(template.uid.endswith("_dtype") for template in self.templates):
-            found |= self._triton_templates(tma)
-        found |= {name: self.names[name] for name in self.names if name != ATEN}
+            offered |= self._triton_templates(tma)
+        offered |= {name: self.names[name] for name in self.names if name != ATEN}
         if not self._batch_fits:
-            found.pop(bmm_template.uid, None)
-        return found
+            offered.pop(bmm_template.uid, None)
+        return offered
 
     @cached_property
     def _batch_fits(self) -> bool:
-        """Whether a batched template can be launched for as many products as Inductor expects."""
-        most, batch = torch_compat.max_batch_size(), self.inputs.mat1mat2()[0].get_size()[0]
-        if self.op not in BATCHED or most is None:
+        """True if a batched template can be launched for the batch size that Inductor expects."""
+        if self._max_batch is None or V.graph.sizevars.statically_known_leq(*self._max_batch):
             return True
-        if V.graph.sizevars.statically_known_leq(batch, most):
-            return True
+        batch, most = self._max_batch
         return not free_unbacked_symbols(batch) and torch_compat.hints([batch])[0] <= most
 
     @cached_property
-    def _batch_stays(self) -> bool:
-        """The same for as many as there may ever be; where that is not certain, a guard sees to
-        it, and for more the graph is compiled again."""
-        most, batch = torch_compat.max_batch_size(), self.inputs.mat1mat2()[0].get_size()[0]
-        if self.op not in BATCHED or most is None:
+    def _batch_always_fits(self) -> bool:
+        """The same for every batch size; adds a guard where needed, so that a larger batch compiles
+        the graph again."""
+        if self._max_batch is None:
             return True
-        return bool(V.graph.sizevars.guard_or_false(sympy.Le(batch, most)))
+        return bool(V.graph.sizevars.guard_or_false(sympy.Le(*self._max_batch)))
+
+    @cached_property
+    def _max_batch(self) -> tuple[Any, int] | None:
+        """The batch size and its limit; None where there is none."""
+        most = torch_compat.max_batch_size()
+        if self.op not in BATCHED or most is None:
+            return None
+        return self.inputs.mat1mat2()[0].get_size()[0], most
 
     def _triton_templates(self, tma: bool) -> dict[str, Any]:
         layout = self._fixed_layout
@@ -163,14 +165,14 @@ class ChoiceRequest:
             return {}
         if self.op in BATCHED:
             return {bmm_template.uid: bmm_template}
-        found = {mm_template.uid: mm_template}
+        templates = {mm_template.uid: mm_template}
         template = torch_compat.tma_template()
         if template is not None and tma:
             with inductor_config.patch({"triton.enable_persistent_tma_matmul": True}):
                 mat1, mat2 = self.inputs.mat1mat2()
                 if torch_compat.offers_tma(mat1, mat2, layout):
-                    found[template.uid] = template
-        return found
+                    templates[template.uid] = template
+        return templates
 
     def own(self, name: str) -> list[Any]:
         """Inductor's own choices of the templates with this name."""
@@ -182,18 +184,17 @@ class ChoiceRequest:
         ]
 
     def unranked(self, ranked: Iterable[str]) -> list[Any]:
-        """Inductor's own choices of templates no candidate stands for: passed through."""
-        known = {ATEN, *ranked}
-        others = [name for name in self.names if name not in known]
+        """Inductor's own choices of templates without candidates, which are passed through."""
+        others = [name for name in self.names if name not in {ATEN, *ranked}]
         return [choice for name in others for choice in self.own(name)]
 
     def choice_of(self, candidate: Candidate, template: Any) -> Any:
-        """The candidate as the object the hook returns; None where Inductor cannot make it."""
-        if not self._batch_stays:
+        """The candidate as a choice object; None where Inductor cannot create it."""
+        if not self._batch_always_fits:
             return None
-        base = self._bases.get(candidate.template)
-        if base is None:
-            base = template_kwargs.shared.of(
+        derived = self._derived.get(candidate.template)
+        if derived is None:
+            derived = template_kwargs.shared.get(
                 self.handler,
                 self._triton_inputs,
                 template,
@@ -201,15 +202,15 @@ class ChoiceRequest:
                 self.overrides.get(template.uid, {}),
                 self._fixed_layout,
             )
-            if base is None:
+            if derived is None:
                 return None
-            self._bases[candidate.template] = base
+            self._derived[candidate.template] = derived
         assert candidate.config is not None
-        kwargs = self._kwargs(base.kwargs, candidate.config)
-        return base.make(kwargs, base.extra, base.inputs, self._fixed_layout)
+        kwargs = self._kwargs(derived.kwargs, candidate.config)
+        return derived.make(kwargs, derived.extra, derived.inputs, self._fixed_layout)
 
     @cached_property
-    def _bases(self) -> dict[str, torch_compat.TemplateKwargs]:
+    def _derived(self) -> dict[str, torch_compat.TemplateKwargs]:
         return {}
 
     @cached_property
@@ -222,10 +223,8 @@ class ChoiceRequest:
 
     @cached_property
     def _triton_inputs(self) -> Any:
-        """The inputs with the bias expanded to the output's size, as Triton templates load it.
-
-        ATen's call of addmm comes with the bias as the user had it, one-dimensional.
-        """
+        """The inputs with the bias expanded to the output's size, as Triton templates need it; in
+        ATen's call of addmm it may be one-dimensional."""
         size = list(self._fixed_layout.size)
         if self.op not in WITH_BIAS or list(self.inputs.nodes()[0].get_size()) == size:
             return self.inputs
@@ -235,10 +234,10 @@ class ChoiceRequest:
         expanded._input_nodes = [realize_inputs(ir.TensorBox(view)), mat1, mat2]
         return expanded
 
-    def _kwargs(self, base: dict[str, Any], config: TritonGEMMConfig) -> dict[str, Any]:
-        """Inductor's own keyword arguments with this config in place, and what follows from it."""
+    def _kwargs(self, derived: dict[str, Any], config: TritonGEMMConfig) -> dict[str, Any]:
+        """Derived keyword arguments with this config's, and those that follow from it."""
         kwargs = {
-            **base,
+            **derived,
             "BLOCK_M": config.block_m,
             "BLOCK_N": config.block_n,
             "BLOCK_K": config.block_k,
@@ -246,15 +245,15 @@ class ChoiceRequest:
             "num_stages": config.num_stages,
             "num_warps": config.num_warps,
         }
-        if "EVEN_K" in base:
+        if "EVEN_K" in derived:
             kwargs["EVEN_K"] = self._k_is_multiple_of(config.block_k)
         for name in template_kwargs.AMD_KWARGS:
-            if name in base:
+            if name in derived:
                 kwargs[name] = getattr(config, name)
         return kwargs
 
     def _k_is_multiple_of(self, block_k: int) -> bool:
-        """Whether that is certain: a symbol's hint is not enough, and no guard is worth it."""
+        """True if certain; no guard is added for a symbol."""
         k = self.inputs.mat1mat2()[0].get_size()[-1]
         if isinstance(k, (int, sympy.Integer)):
             return int(k) % block_k == 0
@@ -262,6 +261,6 @@ class ChoiceRequest:
 
 
 def template_name(template: Any) -> str:
-    """What candidates call a template of Inductor's: all vendor kernels are `aten`."""
+    """A template's name in candidates: `aten` for all vendor kernels."""
     uid: str = template.uid
     return ATEN if uid.startswith("aten::") else uid

@@ -1,9 +1,9 @@
-"""What Inductor derives of a matmul besides the config, asked for once for each kind of matmul.
+"""A cache of what Inductor derives for a template besides the config.
 
-Deriving it takes Inductor about a millisecond, most of it algebra on sizes that are plain numbers.
-But nearly nothing of it depends on the sizes: matmuls that `releases.base_key` calls alike have
-the same, and it is used again. That two are alike has to be seen first: Inductor is asked for a
-second one of other sizes as well, and always where the two answers differ.
+Deriving it takes Inductor about a millisecond, mostly algebra on sizes that are plain numbers, and
+nearly none of it depends on the sizes: matmuls with the same `torch_compat.template_kwargs_key`
+share it. As a check, Inductor derives it for two different sizes first; if the two differ, it is
+derived every time.
 """
 
 from __future__ import annotations
@@ -18,33 +18,34 @@ import torch._inductor.config as inductor_config
 
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.torch_compat import TemplateKwargs
+from torch_diode.types.bounded_cache import BoundedCache
 
 AMD_KWARGS = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
 CONFIG_KWARGS = frozenset(
     {"BLOCK_M", "BLOCK_N", "BLOCK_K", "GROUP_M", "num_stages", "num_warps", "EVEN_K", *AMD_KWARGS}
 )
-"""What a candidate's config puts in the place of a base's, whatever that was."""
+"""Keyword arguments that each candidate's config overrides."""
 
-_KEPT = 256
+_CACHED_KWARGS = 256
 
 
 @dataclass
-class _Kept:
-    base: TemplateKwargs
+class _Entry:
+    derived: TemplateKwargs
     sizes: tuple[Any, ...]
-    """Of the matmul it came from."""
+    """Sizes of the matmul it was derived for."""
     usable: bool | None = None
-    """None until Inductor has been asked about other sizes."""
+    """None until it has been compared with another size's."""
 
 
 class TemplateKwargsCache:
-    """Bases by what they depend on; bounded."""
+    """Derived keyword arguments by what they depend on."""
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, _Kept] = {}
+        self._entries: BoundedCache[Hashable, _Entry] = BoundedCache(_CACHED_KWARGS)
         self._lock = threading.Lock()
 
-    def of(
+    def get(
         self,
         handler: Any,
         inputs: Any,
@@ -53,45 +54,37 @@ class TemplateKwargsCache:
         overrides: dict[str, Any],
         layout: Any,
     ) -> TemplateKwargs | None:
-        """The base of a template's choices for these inputs; None where Inductor has none."""
-        asked = (handler, inputs, template, op, overrides, layout)
-        key = torch_compat.template_kwargs_key(*asked)
-        kept = self._kept.get(key)
-        if kept is not None and kept.usable:
-            return TemplateKwargs(kept.base.kwargs, dict(kept.base.extra), kept.base.make, inputs)
+        """The keyword arguments of a template for these inputs; None where Inductor has none."""
+        arguments = (handler, inputs, template, op, overrides, layout)
+        key = torch_compat.template_kwargs_key(*arguments)
+        entry = self._entries.get(key)
+        if entry is not None and entry.usable:
+            return replace(entry.derived, extra=dict(entry.derived.extra), inputs=inputs)
         with autotuning():
-            base = torch_compat.template_kwargs_of(*asked)
-        if key is not None and base is not None and torch_compat.shares(base, inputs):
-            self._keep(key, base, tuple(map(tuple, inputs.shapes_symbolic())))
-        return base
+            derived = torch_compat.template_kwargs_of(*arguments)
+        if key is not None and derived is not None and torch_compat.is_shareable(derived, inputs):
+            self._add(key, derived, tuple(map(tuple, inputs.shapes_symbolic())))
+        return derived
 
-    def _keep(self, key: Hashable, base: TemplateKwargs, sizes: tuple[Any, ...]) -> None:
+    def _add(self, key: Hashable, derived: TemplateKwargs, sizes: tuple[Any, ...]) -> None:
         with self._lock:
-            kept = self._kept.get(key)
-            if kept is None:
-                if len(self._kept) >= _KEPT:
-                    self._kept.clear()
+            entry = self._entries.get(key)
+            if entry is None:
                 # The inputs would keep the whole graph alive.
-                self._kept[key] = _Kept(replace(base, inputs=None), sizes)
-            elif kept.usable is None and kept.sizes != sizes:
-                kept.usable = _telling(kept.base) == _telling(base)
-
-    def clear(self) -> None:
-        """Forget all."""
-        with self._lock:
-            self._kept.clear()
+                self._entries[key] = _Entry(replace(derived, inputs=None), sizes)
+            elif entry.usable is None and entry.sizes != sizes:
+                entry.usable = _comparable(entry.derived) == _comparable(derived)
 
 
-def _telling(base: TemplateKwargs) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What two bases have to agree in. An epilogue is a new function each time; its hash says
-    which."""
-    kwargs = {name: value for name, value in base.kwargs.items() if name not in CONFIG_KWARGS}
-    return kwargs, {name: value for name, value in base.extra.items() if name != "epilogue_fn"}
+def _comparable(derived: TemplateKwargs) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Without the config, and without the epilogue function, new each time: its hash is there."""
+    kwargs = {name: value for name, value in derived.kwargs.items() if name not in CONFIG_KWARGS}
+    return kwargs, {name: value for name, value in derived.extra.items() if name != "epilogue_fn"}
 
 
 @contextlib.contextmanager
 def autotuning() -> Iterator[None]:
-    """Inductor's templates yield choices under max-autotune only: on inside this, nowhere else."""
+    """Max-autotune inside the `with`: Inductor's templates yield no choices without."""
     with inductor_config.patch(
         {"max_autotune_gemm": True, "max_autotune_gemm_search_space": "DEFAULT"}
     ):

@@ -1,10 +1,10 @@
-"""Keeping torch's caches apart: what is compiled under one heuristic is never served to another.
+"""Fingerprints in torch's cache keys: a graph compiled under one heuristic is never reused under
+another.
 
-The FX graph cache and AOTAutograd's key a graph by the fields of an `FxGraphHashDetails`; one more
-field there is in both keys, on every release and every thread. (A handler in torch's config is in
+The FX graph cache and AOTAutograd's cache key a graph by the fields of an `FxGraphHashDetails`; a
+field added there is in both keys, on every release and thread. (A handler in torch's config is in
 the key on some releases only, and from 2.12 on only on the thread that set it.) The autotune cache
-needs nothing: it holds a time for each choice under that choice's own hash, which is a measurement
-and no decision, and true whoever asked for it.
+needs nothing: it holds times by each choice's own hash, which do not depend on the heuristic.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FIELD = "torch_diode"
 
 
 class CacheKeys:
-    """Puts the integrations' fingerprints into torch's cache keys."""
+    """Adds the integrations' fingerprints to torch's cache keys."""
 
     def __init__(self, fallback: Fallback) -> None:
         self._fallback = fallback
@@ -35,31 +35,31 @@ class CacheKeys:
         self._original: Any = None
 
     def add(self, integration: ChoicesIntegration) -> None:
-        """Have an integration's fingerprint in the keys from now on."""
+        """Include an integration's fingerprint."""
         self._integrations.append(integration)
         if len(self._integrations) == 1 and self._details is None:
-            import_watcher.when_imported(MODULE, self._arrived)
+            import_watcher.when_imported(MODULE, self._on_import)
 
     def remove(self, integration: ChoicesIntegration) -> None:
-        """Leave it out again; with the last, torch's class is as torch made it."""
+        """Leave it out again; after the last one, torch's class is restored."""
         self._integrations.remove(integration)
         if self._integrations:
             return
-        import_watcher.forget(self._arrived)
-        # Where somebody has wrapped it since, ours stays below, and adds nothing.
-        if self._details is not None and self._details.__init__ is self._ours:
+        import_watcher.cancel(self._on_import)
+        # If someone else has wrapped it since, ours stays below theirs and adds nothing.
+        if self._details is not None and self._details.__init__ is self._patched:
             self._details.__init__ = self._original
             self._details = self._original = None
 
     @property
     def attached(self) -> bool:
-        """Whether torch's keys have been reached yet."""
+        """Whether torch's class has been patched yet."""
         return self._details is not None
 
     def fingerprint(self, devices: Iterable[Any]) -> str:
-        """All integrations' fingerprints for a compile; empty where all are plain torch's.
+        """All integrations' fingerprints for a compile; empty where the compile is plain torch's.
 
-        Where one cannot be told, a text nobody else has: better no cache than the wrong entry.
+        Unique text where one of them fails: no cache is better than a wrong entry.
         """
         used = list(devices)
         texts = self._fallback.run(lambda: [i.fingerprint(used) for i in self._integrations])
@@ -67,7 +67,7 @@ class CacheKeys:
             return uuid.uuid4().hex
         return "+".join(text for text in texts if text)
 
-    def _arrived(self, codecache: ModuleType) -> None:
+    def _on_import(self, codecache: ModuleType) -> None:
         self._fallback.run(lambda: self._attach(codecache))
 
     def _attach(self, codecache: ModuleType) -> None:
@@ -82,13 +82,12 @@ class CacheKeys:
                 setattr(self, FIELD, text)
 
         keys = self
-        self._details, self._original, self._ours = details, original, init
+        self._details, self._original, self._patched = details, original, init
         details.__init__ = init
 
 
 def devices_of(example_inputs: Iterable[Any]) -> list[Any]:
-    """The GPUs a graph may run on: those of its inputs, and the current one, where it may put
-    tensors of its own."""
+    """The GPUs a graph may use: those of its inputs, or else the current one."""
     import torch
 
     found = [d for d in torch_compat.devices_in(example_inputs) if d.type in GPU_KINDS]

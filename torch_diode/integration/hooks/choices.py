@@ -1,4 +1,4 @@
-"""The choices handler: Inductor's own, with the matmul hook answered by a heuristic."""
+"""The choices handler: Inductor's own, with the matmul hook decided by a heuristic."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class DiodeInductorChoices(InductorChoices):
-    """Answers for mm, addmm, bmm and baddbmm; everything else is the handler's it is put before.
+    """Decides mm, addmm, bmm and baddbmm; every other method is the next handler's.
 
-    Registration puts it before whatever handler torch has. By hand:
-    `V.set_choices_handler(DiodeInductorChoices(my_heuristic))`. Then nobody looks at the whole list
-    Inductor collects (`answer.keep_single_choice`), which matters with max-autotune alone, and torch's
-    graph cache does not tell one such handler from another.
+    Registration puts this class before that of torch's handler. It can also be installed by hand:
+    `V.set_choices_handler(DiodeInductorChoices(my_heuristic))`. Two things are missing then: with
+    max-autotune, other choices for the same matmul are not dropped (`keep_single_choice`), and
+    torch's graph cache does not distinguish such handlers.
     """
 
     decider: Decider
@@ -34,13 +34,13 @@ class DiodeInductorChoices(InductorChoices):
         self.decider = Decider(Settings().changed(heuristic=heuristic, **settings))
 
     def uuid(self) -> str:
-        """What torch puts into its cache keys for a handler set through its config."""
+        """Torch's cache key for a handler set through its config."""
         settings = self.decider.settings
         own = settings.heuristic.fingerprint() if settings.heuristic is not None else "default"
-        rest = replace(settings, heuristic=None)
-        before = getattr(super(), "uuid", None)
-        return f"torch-diode:{own}:{digest(torch_diode.__version__, str(rest))}" + (
-            f"+{before()}" if callable(before) else ""
+        others = replace(settings, heuristic=None)
+        parent = getattr(super(), "uuid", None)
+        return f"torch-diode:{own}:{digest(torch_diode.__version__, str(others))}" + (
+            f"+{parent()}" if callable(parent) else ""
         )
 
     def _finalize_template_configs(
@@ -51,19 +51,19 @@ class DiodeInductorChoices(InductorChoices):
         op_name: str,
         kwarg_overrides: dict[str, dict[str, Any]] | None = None,
     ) -> list[Any]:
-        """The hook from 2.10 on: all templates' choices come in, those to use go out."""
+        """The hook from 2.10 on: receives all templates' choices, returns those to use."""
         listed = {uid: ReplayableIterator(choices) for uid, choices in template_choices.items()}
-        chosen = self.decider.answer(
+        chosen = self.decider.decide(
             ChoiceRequest(self, op_name, kernel_inputs, templates, kwarg_overrides or {}, listed)
         )
         if chosen is not None:
             return chosen
-        before: Any = super()
+        parent: Any = super()
         own = {uid: iter(choices) for uid, choices in listed.items()}
-        answer: list[Any] = before._finalize_template_configs(
+        choices: list[Any] = parent._finalize_template_configs(
             own, kernel_inputs, templates, op_name, kwarg_overrides
         )
-        return answer
+        return choices
 
     def get_mm_configs(
         self,
@@ -73,18 +73,19 @@ class DiodeInductorChoices(InductorChoices):
         op_name: str,
         kwarg_overrides: dict[str, dict[str, Any]] | None = None,
     ) -> Generator[Any, None, None]:
-        """The hook of 2.9, asked once for each template."""
-        question = ChoiceRequest(
-            self, op_name, kernel_inputs, templates, kwarg_overrides or {}, layout=layout
+        """The hook of 2.9, called once per template."""
+        chosen = self.decider.decide(
+            ChoiceRequest(
+                self, op_name, kernel_inputs, templates, kwarg_overrides or {}, layout=layout
+            )
         )
-        chosen = self.decider.answer(question)
         if chosen is not None:
             yield from chosen
             return
-        before: Any = super()
-        yield from before.get_mm_configs(kernel_inputs, layout, templates, op_name, kwarg_overrides)
+        parent: Any = super()
+        yield from parent.get_mm_configs(kernel_inputs, layout, templates, op_name, kwarg_overrides)
 
 
 def bound_to(decider: Decider) -> type[DiodeInductorChoices]:
-    """The handler class with a decider of its own, so that instances need no state."""
+    """The handler class with this decider as a class attribute: instances need no state."""
     return type("DiodeInductorChoices", (DiodeInductorChoices,), {"decider": decider})

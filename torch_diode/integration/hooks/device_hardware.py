@@ -1,4 +1,4 @@
-"""Which hardware a torch device is: this machine's, or the one being pretended."""
+"""The hardware behind a torch device: this machine's, or the one that `pretending` sets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _pretended: list[Hardware] = []
 
 
 def hardware_of(device: Any) -> Hardware:
-    """The hardware behind a torch device, looked up once for each."""
+    """The hardware behind a torch device, detected once per device."""
     if _pretended:
         return _pretended[-1]
     key = str(device)
@@ -27,13 +27,13 @@ def hardware_of(device: Any) -> Hardware:
 
 
 def detected() -> list[Hardware]:
-    """The hardware decisions have been asked for so far."""
+    """All hardware detected so far."""
     return list({hardware.name: hardware for hardware in _detected.values()}.values())
 
 
 @contextlib.contextmanager
 def pretending(hardware: Hardware) -> Iterator[None]:
-    """Every device is this hardware, for the time being."""
+    """Take every device for this hardware inside the `with`."""
     _pretended.append(hardware)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The one `try` around every decision: whatever goes wrong inside, torch's own list is used."""
+"""The one `try` around every decision: whatever fails inside, torch's own list is used."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from typing import TypeVar
 
 from torch_diode.types.errors import DiodeError
 
-Answer = TypeVar("Answer")
-_MOST_CAUSES = 100
-_OTHERS = "other causes"
+Result = TypeVar("Result")
+_MAX_CAUSES = 100
+_OTHER_CAUSES = "other causes"
 
 
 class DiodeWarning(UserWarning):
-    """Something kept torch-diode from deciding; torch's own behaviour was used."""
+    """A decision failed and was left to torch."""
 
 
 class Abstained(DiodeError):  # noqa: N818
-    """Nobody answers this question: no fault, and torch's own list is the answer."""
+    """No heuristic decides this problem: counted, not a fault; torch's own list is used."""
 
 
 class NotApplicable(DiodeError):  # noqa: N818
-    """The question is none of ours, and nothing to count."""
+    """Not a decision of torch-diode's: ignored and not counted."""
 
 
 @dataclass
 class Counters:
-    """How often what happened, since torch-diode was imported."""
+    """Numbers of decisions, abstentions and fallbacks since torch-diode was imported."""
 
     decisions: int = 0
     abstentions: Counter[str] = field(default_factory=Counter)
     fallbacks: Counter[str] = field(default_factory=Counter)
 
     def copy(self) -> Counters:
-        """As it stands now."""
+        """A snapshot."""
         return Counters(self.decisions, Counter(self.abstentions), Counter(self.fallbacks))
 
 
 class Fallback:
-    """Asks for a decision and survives the answer."""
+    """Runs steps of a decision; on any error warns, counts, and returns None."""
 
     def __init__(self) -> None:
         self.counters = Counters()
@@ -58,11 +58,11 @@ class Fallback:
         with self._lock:
             self.counters.decisions += 1
 
-    def run(self, step: Callable[[], Answer]) -> Answer | None:
-        """What `step` returns; None where it abstained or failed.
+    def run(self, step: Callable[[], Result]) -> Result | None:
+        """The result of `step`; None where it abstained or failed.
 
-        This is the only place that catches everything. A compile must not fail because of a
-        heuristic, and which fault it was is for the warning and the counters to say.
+        The only place that catches every exception: a compile must not fail because of a
+        heuristic. Warning and counters name the error.
         """
         try:
             return step()
@@ -77,32 +77,32 @@ class Fallback:
             return None
 
     def report(self, fault: Exception) -> None:
-        """Count a fault, and warn the first time its cause is seen."""
+        """Count an error, and warn the first time its cause is seen."""
         cause = cause_of(fault)
         with self._lock:
-            known = self.counters.fallbacks
-            if cause not in known and len(known) >= _MOST_CAUSES:
-                cause = _OTHERS
-            known[cause] += 1
+            fallbacks = self.counters.fallbacks
+            if cause not in fallbacks and len(fallbacks) >= _MAX_CAUSES:
+                cause = _OTHER_CAUSES
+            fallbacks[cause] += 1
             first = cause not in self._warned
             self._warned.add(cause)
         if first:
             # Where warnings are errors, this one still must not fail the compile.
             with contextlib.suppress(DiodeWarning):
-                text = f"torch-diode left a decision to torch: {_sentence(fault)}"
+                text = f"torch-diode left a decision to torch: {_describe(fault)}"
                 warnings.warn(text, DiodeWarning, stacklevel=2)
 
 
 def cause_of(fault: Exception) -> str:
-    """A fault's cause in one line, the same for problems that differ in their numbers only."""
-    return re.sub(r"\b(0x[0-9a-f]+|\d+(\.\d+)?(x\d+)*)\b", "#", _sentence(fault))[:200]
+    """An error's cause in one line; the same for problems that differ only in their numbers."""
+    return re.sub(r"\b(0x[0-9a-f]+|\d+(\.\d+)?(x\d+)*)\b", "#", _describe(fault))[:200]
 
 
-def _sentence(fault: Exception) -> str:
-    """The fault's type and first line, and where it is none of ours the place it comes from."""
+def _describe(fault: Exception) -> str:
+    """Type and first line of an error; for any but a DiodeError also its origin."""
     try:
         lines = str(fault).strip().splitlines()
-    except Exception:  # noqa: BLE001 - a fault that cannot even say what it is
+    except Exception:  # noqa: BLE001 - an error whose __str__ fails
         lines = []
     text = f"{type(fault).__name__}: {lines[0]:.1000}" if lines else type(fault).__name__
     if lines and isinstance(fault, DiodeError):

@@ -1,4 +1,4 @@
-"""Looking on while Inductor compiles, without a part in what it decides."""
+"""An integration that observes compiles without taking decisions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ from torch_diode.integration.base import ChoicesIntegration
 
 
 class Observer(ChoicesIntegration):
-    """An integration that answers nothing.
-
-    Its fingerprint is one nobody else has: a graph served from torch's cache is not lowered, and
-    there would be nothing to see.
-    """
+    """Overrides nothing. Its fingerprint is unique: a graph from torch's cache is not lowered, and
+    there would be nothing to observe."""
 
     name = "observer"
     hooks: tuple[str, ...] = ()
@@ -26,21 +23,21 @@ class Observer(ChoicesIntegration):
         self._fingerprint = f"observed {uuid.uuid4().hex}"
 
     def fingerprint(self, devices: Iterable[Any]) -> str:
-        """In torch's cache keys while this looks on."""
+        """Unique per observer."""
         return self._fingerprint
 
     def mixin(self, handler: Any) -> type | None:
-        """Nothing to answer."""
+        """None: every handler is left unchanged."""
         return None
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
-        """Plugged in for a while, beside torch-diode's own integrations if they are on."""
+        """Installed inside the `with`, beside torch-diode's own integrations if those are on."""
         owner = registration._registration
         with owner.lock:
-            self.install(owner.sockets)
+            self.install(owner)
         try:
             yield
         finally:
             with owner.lock:
-                self.uninstall(owner.sockets)
+                self.uninstall(owner)

@@ -1,8 +1,8 @@
-"""The differences between torch releases, 2.9 to 2.15: all of them, and here only.
+"""The differences between torch releases 2.9 to 2.15: all of them, and only here.
 
-Each is told by what the interface looks like, not by a version, but for one that no interface
-shows (`fuses_reshaped_epilogues`). What other modules of this room call on torch directly has been the same
-in all of these releases.
+Each is detected from the interface, not the version, except one that no interface shows
+(`fuses_reshaped_epilogues`). Other modules of this package call on torch only what is the same in
+all these releases.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import functools
 import inspect
 import sys
+import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -38,9 +39,9 @@ _NEEDED = {
 
 
 def why_unusable() -> str:
-    """Empty where this torch has what the matmul integration needs; else what is missing.
+    """Empty if this torch has everything the matmul integration needs, else what is missing.
 
-    Imports Inductor, so it is asked when torch uses it, or by someone who wants to know.
+    Imports Inductor.
     """
     for module_name, names in _NEEDED.items():
         try:
@@ -69,7 +70,7 @@ def _why_hook_unusable() -> str:
 
 @functools.cache
 def matmul_hook() -> str:
-    """The method that hands out matmul choices: 2.10+ finalizes a list, 2.9 generates one."""
+    """The method for matmul choices: 2.10+ finalizes a list, 2.9 generates one."""
     from torch._inductor.choices import InductorChoices
 
     for name in (FINALIZE_HOOK, GENERATOR_HOOK):
@@ -79,7 +80,7 @@ def matmul_hook() -> str:
 
 
 def other_hook(handler: Any) -> str:
-    """The class, not ours nor torch's usual one, whose matmul hook ours stands before, if any."""
+    """The name of the class whose matmul hook ours overrides; empty for torch's default."""
     from torch._inductor.choices import InductorChoices
 
     ours = False
@@ -97,28 +98,28 @@ def _parameters(function: Callable[..., Any]) -> set[str]:
 
 @dataclass(frozen=True)
 class TemplateKwargs:
-    """What a template's choices have in common: everything Inductor derives but the config."""
+    """Everything Inductor derives for a template's choices besides the config."""
 
     kwargs: dict[str, Any]
-    """A choice's own keyword arguments, those of the config among them."""
+    """A choice's own keyword arguments, including those of the config."""
     extra: dict[str, Any]
     """Keyword arguments that are the same for every config."""
     make: Callable[[dict[str, Any], dict[str, Any], Any, Any], Any]
-    """From keyword arguments, extra ones, inputs and layout to the object the hook returns (2.9:
-    None if it cannot be made)."""
+    """Creates a choice from keyword arguments, extra ones, inputs and layout (on 2.9: None where it
+    cannot be created)."""
     inputs: Any
-    """The inputs as the template takes them."""
+    """The inputs as adjusted for the template."""
 
 
 def template_kwargs_of(
     handler: Any, inputs: Any, template: Any, op: str, overrides: dict[str, Any], layout: Any
 ) -> TemplateKwargs | None:
-    """The first choice Inductor itself would make of a template, to be changed into others.
+    """The keyword arguments of Inductor's first choice of a template; None if it has none.
 
-    None where Inductor has no choice for these inputs. Call it with max-autotune patched on.
+    Call it with max-autotune patched on.
     """
     if matmul_hook() == GENERATOR_HOOK:
-        return _base_of_caller(inputs, template, op, overrides, layout)
+        return _caller_kwargs_of(inputs, template, op, overrides, layout)
     first = next(iter(handler.get_ktc(inputs, template, op, overrides)), None)
     if first is None:
         return None
@@ -136,10 +137,10 @@ def template_kwargs_of(
     return TemplateKwargs(first.params.to_kwargs(), first.extra_kwargs, make, first.inputs)
 
 
-def _base_of_caller(
+def _caller_kwargs_of(
     inputs: Any, template: Any, op: str, overrides: dict[str, Any], layout: Any
 ) -> TemplateKwargs | None:
-    """As 2.9's `get_mm_configs` does it, which makes callers at once."""
+    """The same for 2.9, whose `get_mm_configs` creates callers directly."""
     source = _template_heuristics().get_template_heuristic(template.uid, inputs.device_type, op)
     first = next(iter(source.get_template_configs(inputs, layout, op)), None)
     if first is None:
@@ -156,7 +157,7 @@ def _base_of_caller(
 
 @functools.cache
 def _template_heuristics() -> Any:
-    """Where Inductor's template heuristics are asked for: 2.14 moved them."""
+    """The module of Inductor's template heuristics: 2.14 moved them."""
     import torch._inductor.choices as choices
 
     if hasattr(choices, "get_template_heuristic"):
@@ -167,19 +168,18 @@ def _template_heuristics() -> Any:
 
 
 _PLAIN_EXTRA = frozenset({"ALLOW_TF32", "epilogue_fn", "epilogue_fn_hash", "prefix_args"})
-"""Keyword arguments that say nothing about one matmul in particular. TMA's workspace does, and
-must have a name of its own each time."""
+"""Keyword arguments that do not depend on the single matmul. TMA's workspace does: it needs a new
+name each time."""
 
 
 def template_kwargs_key(
     handler: Any, inputs: Any, template: Any, op: str, overrides: dict[str, Any], layout: Any
 ) -> Hashable | None:
-    """What a base depends on, for matmuls that share one; None where it may be anything.
+    """Everything that derived keyword arguments depend on; None where that is not known.
 
-    Read in the sources of 2.9 to 2.15: dtypes, scalars, precision, and of the sizes whether TF32
-    will do for them, which up to 2.12 is a question of divisibility and then one of size. Symbols
-    are left to Inductor, which may guard on them; so is AMD, where one more selector has a say,
-    and whatever is not torch's own.
+    Read in the sources of 2.9 to 2.15: dtypes, scalars, precision, and of the sizes only whether
+    TF32 applies, by divisibility up to 2.12 and by size after. None for symbols, on which Inductor
+    may guard, for AMD, where another selector takes part, and for heuristics that are not torch's.
     """
     import torch._inductor.config as inductor_config
 
@@ -213,7 +213,7 @@ def template_kwargs_key(
 
 @functools.cache
 def _own_path() -> Any | None:
-    """InductorChoices' way from inputs to choices (2.9 has none); None on AMD."""
+    """InductorChoices' `get_ktc`, or on 2.9, which has none, the class; None on AMD."""
     import torch
     from torch._inductor.choices import InductorChoices
 
@@ -222,13 +222,13 @@ def _own_path() -> Any | None:
     return getattr(InductorChoices, "get_ktc", InductorChoices)
 
 
-def shares(base: TemplateKwargs, inputs: Any) -> bool:
-    """Whether nothing in a base is about the matmul it was made for."""
-    return base.inputs is inputs and _PLAIN_EXTRA.issuperset(base.extra)
+def is_shareable(derived: TemplateKwargs, inputs: Any) -> bool:
+    """True if nothing in them depends on the single matmul."""
+    return derived.inputs is inputs and _PLAIN_EXTRA.issuperset(derived.extra)
 
 
 def plain_sizes(values: Iterable[Any]) -> tuple[int, ...] | None:
-    """Sizes or strides that are all numbers, as such; None where one is a symbol."""
+    """Sizes or strides as integers; None where one is a symbol."""
     try:
         return tuple([int(value) for value in values])
     except TypeError:
@@ -236,18 +236,17 @@ def plain_sizes(values: Iterable[Any]) -> tuple[int, ...] | None:
 
 
 def can_be_rendered(choice: Any) -> bool:
-    """Whether a made choice yields a kernel: where it does not, Inductor drops it silently."""
+    """True if a choice yields a kernel: Inductor silently drops those that do not."""
     if choice is None:
         return False
     return matmul_hook() == GENERATOR_HOOK or choice.choice is not None
 
 
 def disable_prologue_fusion(choice: Any) -> None:
-    """Have a rendered template load its operands as they are, pointwise work on them done before.
+    """Keep pointwise ops on a rendered template's operands in kernels of their own.
 
-    A template that runs alone would do that work itself, again for each block that loads an
-    operand, and nobody asks whether that is faster. Where there are several choices, Inductor
-    benchmarks it.
+    A single template would repeat them for each block that loads an operand, without a benchmark
+    of whether that is faster. With several choices, Inductor benchmarks it.
     """
     from torch.utils._ordered_set import OrderedSet
 
@@ -257,7 +256,7 @@ def disable_prologue_fusion(choice: Any) -> None:
 
 
 def fixed_layout(inputs: Any, layout: Any | None) -> Any:
-    """The output's layout as a Triton template needs it: decided, not flexible."""
+    """The output's layout as a Triton template needs it: fixed, not flexible."""
     from torch._inductor.ir import FixedLayout
 
     if hasattr(inputs, "output_layout"):
@@ -269,7 +268,7 @@ def fixed_layout(inputs: Any, layout: Any | None) -> Any:
 
 
 def hints(values: Sequence[Any]) -> tuple[int, ...]:
-    """The sizes Inductor optimises for, symbols replaced by their hints."""
+    """The sizes Inductor optimises for: symbols are replaced by their hints."""
     numbers = plain_sizes(values)
     if numbers is not None:
         return numbers
@@ -278,17 +277,17 @@ def hints(values: Sequence[Any]) -> tuple[int, ...]:
 
     sizevars: Any = V.graph.sizevars
     if hasattr(sizevars, "optimization_hints"):
-        found = sizevars.optimization_hints(values)
+        sizes = sizevars.optimization_hints(values)
     else:
         fallback = inductor_config.unbacked_symint_fallback
-        found = sizevars.size_hints(values, fallback=fallback)
-    return tuple(int(value) for value in found)
+        sizes = sizevars.size_hints(values, fallback=fallback)
+    return tuple(int(value) for value in sizes)
 
 
 @functools.cache
 def max_batch_size() -> int | None:
-    """How many products the batched template can be launched for; None from 2.12 on, where its
-    grid splits what is more. Before, the batch is the grid's second dimension."""
+    """The largest batch of the batched template, whose grid's second dimension it is; None from
+    2.12 on, where the grid splits it."""
     from torch._inductor.kernel.bmm import bmm_template
 
     most = 65535
@@ -297,14 +296,14 @@ def max_batch_size() -> int | None:
 
 
 def compiles_in_subprocess() -> bool:
-    """Whether graphs are handed to another process to be compiled, which has no torch-diode."""
+    """True if graphs are compiled in a subprocess, which has no torch-diode."""
     compile_fx = sys.modules.get("torch._inductor.compile_fx")
     mode = getattr(compile_fx, "fx_compile_mode", None)
     return getattr(mode, "name", "") == "SUBPROCESS"
 
 
 def batch_invariant() -> bool:
-    """Whether a product's rows may not depend on how many there are (an option since 2.13)."""
+    """True if results must not depend on the batch size (an option since 2.13)."""
     import torch._inductor.config as inductor_config
 
     return bool(getattr(inductor_config, "batch_invariant", False))
@@ -318,20 +317,20 @@ def torch_release() -> str:
 
 
 def installed_versions() -> dict[str, str]:
-    """The releases of torch and triton, without the build's name; empty where there is none."""
-    # Imports a quarter of what importing torch_diode would take.
+    """The releases of torch and triton, without build tags; empty for one not installed."""
+    # Would take a quarter of the time of importing torch_diode.
     from torch_diode.hardware.versions import versions
 
     return {**versions(), "torch": torch_release()}
 
 
 def traced_size(value: Any) -> int:
-    """The number a traced size had when the program ran; the number itself where it is none."""
+    """A traced size as a number: a symbol's value when the program ran."""
     return int(value.node.hint) if hasattr(value, "node") else int(value)
 
 
 def traced_size_or_none(value: Any) -> int | None:
-    """The same; None for a size that is known only when the program runs."""
+    """The same; None for a size that is known only at run time."""
     if not hasattr(value, "node"):
         return int(value)
     hint = getattr(value.node, "hint", None)
@@ -339,9 +338,8 @@ def traced_size_or_none(value: Any) -> int | None:
 
 
 def fuses_reshaped_epilogues() -> bool:
-    """Whether a template takes pointwise work along whose dimensions were regrouped (a linear layer
-    on a batch of sequences): not in 2.10 and 2.11, whose order of fusing and merging loops loses
-    it. No interface shows that, so here it is the release."""
+    """True if templates fuse pointwise ops on reshaped products, as of a linear layer on a batch of
+    sequences: not in 2.10 and 2.11, which fuse before they merge loops."""
     from torch._inductor import config
 
     lossy = torch_release().startswith(("2.10.", "2.11."))
@@ -349,15 +347,14 @@ def fuses_reshaped_epilogues() -> bool:
 
 
 def has_lowering(op: Any) -> bool:
-    """Whether Inductor writes code for an op, instead of calling torch's kernel."""
+    """True if Inductor generates code for an op instead of calling torch's kernel."""
     from torch._inductor import lowering
 
     return op in lowering.lowerings and op not in lowering.fallbacks
 
 
 def reads_template(value: Any, graph: Any) -> bool:
-    """Whether what a node was lowered to is a matmul template's output, or a formula that reads
-    one; a formula has no place in memory yet."""
+    """True if a lowered value is a matmul template's output or an unrealised loop over one."""
     from torch._inductor import ir
 
     while isinstance(value, (ir.MutableBox, ir.BaseView)):
@@ -370,8 +367,7 @@ def reads_template(value: Any, graph: Any) -> bool:
 
 
 def tf32_allowed() -> bool:
-    """Whether float32 products may be computed in TF32; the older switch raises where the newer
-    one was used."""
+    """True if float32 products may use TF32; the older setting raises where the newer was used."""
     precision = _precision()
     return precision == "tf32" if isinstance(precision, str) else precision
 
@@ -385,7 +381,7 @@ def _precision() -> str | bool:
 
 
 def offers_tma(mat1: Any, mat2: Any, layout: Any) -> bool:
-    """Whether Inductor would take its TMA template for these, without adding guards for it."""
+    """True if Inductor would use its TMA template; adds no guards."""
     import torch._inductor.utils as inductor_utils
 
     test: Any = inductor_utils.use_triton_tma_template
@@ -402,23 +398,36 @@ def tma_template() -> Any | None:
 
 
 def template_hashes() -> dict[str, str]:
-    """The templates' hashes by the names candidates have, for tables that note them.
-
-    Empty on 2.9, which has none, and where Inductor has not been imported: then nothing is being
-    compiled with them either.
-    """
+    """The templates' source hashes by name; empty on 2.9, which has none, and until Inductor is
+    imported."""
     if "torch._inductor.kernel.mm" not in sys.modules:
         return {}
     import torch._inductor.kernel.bmm as bmm
     import torch._inductor.kernel.mm as mm
 
-    found = [mm.mm_template, bmm.bmm_template, tma_template()]
-    hashes = {t.uid: getattr(t, "src_hash", None) for t in found if t is not None}
+    templates = [mm.mm_template, bmm.bmm_template, tma_template()]
+    hashes = {t.uid: getattr(t, "src_hash", None) for t in templates if t is not None}
     return {name: text for name, text in hashes.items() if text}
 
 
+def dataset_provenance(templates: bool = True, **facts: str) -> dict[str, tuple[str, ...]]:
+    """The provenance of timings made now: the day, the templates' hashes, and these facts.
+
+    Without `templates`, for timings of ATen alone, Inductor is not imported.
+    """
+    provenance: dict[str, tuple[str, ...]] = {name: (text,) for name, text in facts.items()}
+    provenance["collected"] = (time.strftime("%Y-%m-%d"),)
+    if templates:
+        import torch._inductor.kernel.mm  # noqa: F401  the hashes are of imported templates
+
+        hashes = template_hashes()
+        if hashes:
+            provenance["templates"] = tuple(f"{name}={text}" for name, text in hashes.items())
+    return provenance
+
+
 def add_preprocessing(function: Callable[[list[Any]], list[Any]]) -> Callable[[], None]:
-    """Have Inductor pass every list of choices through a function; returns what undoes it."""
+    """Pass every list of Inductor's choices through a function; returns the undo function."""
     import torch._inductor.select_algorithm as select
 
     select.add_preprocessing_fn(function)
@@ -432,16 +441,16 @@ def add_preprocessing(function: Callable[[list[Any]], list[Any]]) -> Callable[[]
 
 
 def annotations_of(choice: Any) -> dict[str, Any]:
-    """Where notes about a choice live: 2.10+ carries them from KTC to caller, 2.9 has no place."""
-    notes = getattr(choice, "annotations", None)
-    if not isinstance(notes, dict):
-        notes = {}
-        choice.annotations = notes
-    return notes
+    """A choice's annotations: 2.10+ copies them from KTC to caller, on 2.9 they are added."""
+    annotations = getattr(choice, "annotations", None)
+    if not isinstance(annotations, dict):
+        annotations = {}
+        choice.annotations = annotations
+    return annotations
 
 
 def choices_slot(virtualized: ModuleType) -> Any:
-    """Where torch keeps the choices handler; raises on a torch without it."""
+    """Torch's slot for the choices handler; raises on a torch without it."""
     slot = virtualized._choices
     if not callable(slot._get_handler):
         raise MissingPartError(f"{virtualized.__name__}._choices has no _get_handler")
@@ -449,31 +458,31 @@ def choices_slot(virtualized: ModuleType) -> Any:
 
 
 def devices_in(example_inputs: Iterable[Any]) -> list[Any]:
-    """The devices a graph's inputs are on, each once, in order."""
-    found = (getattr(value, "device", None) for value in example_inputs)
-    return list(dict.fromkeys(device for device in found if device is not None))
+    """The distinct devices of a graph's inputs, in order."""
+    devices = (getattr(value, "device", None) for value in example_inputs)
+    return list(dict.fromkeys(device for device in devices if device is not None))
 
 
 def launch_of(choice: Any, inputs: Sequence[Any], out: Any) -> Callable[[], Any]:
-    """What runs a choice once on these tensors: the very call Inductor would benchmark.
+    """A function that runs a choice once on these tensors: the call Inductor would benchmark.
 
-    Most choices carry a request that makes it. The others (subgraphs; on 2.9 vendor kernels too)
-    hand it to the benchmarker, where it is caught.
+    Most choices have a benchmark request that creates it. The others (subgraphs; on 2.9 vendor
+    kernels too) pass it to the benchmarker, which is patched to capture it.
     """
     request = getattr(choice, "bmreq", None)
     if request is not None:
         return cast("Callable[[], Any]", request.make_run_fn(*inputs, out=out))
-    return _caught(choice, inputs, out)
+    return _captured_launch(choice, inputs, out)
 
 
-def _caught(choice: Any, inputs: Sequence[Any], out: Any) -> Callable[[], Any]:
+def _captured_launch(choice: Any, inputs: Sequence[Any], out: Any) -> Callable[[], Any]:
     from unittest import mock
 
     from torch._inductor.runtime.benchmarking import benchmarker
 
     calls: list[Callable[[], Any]] = []
 
-    def catch(
+    def capture(
         function: Callable[..., Any],
         arguments: Sequence[Any] | None = None,
         keywords: dict[str, Any] | None = None,
@@ -484,7 +493,7 @@ def _caught(choice: Any, inputs: Sequence[Any], out: Any) -> Callable[[], Any]:
 
     with contextlib.ExitStack() as stack:
         for name in ("benchmark", "benchmark_gpu", "benchmark_cpu"):
-            stack.enter_context(mock.patch.object(benchmarker, name, catch))
+            stack.enter_context(mock.patch.object(benchmarker, name, capture))
         choice.benchmark(*inputs, out=out)
     if not calls:
         raise MissingPartError(f"{type(choice).__name__} benchmarks itself without torch's help")
@@ -492,7 +501,7 @@ def _caught(choice: Any, inputs: Sequence[Any], out: Any) -> Callable[[], Any]:
 
 
 def release_launch(choice: Any) -> None:
-    """Give back what `launch_of` loaded for a choice."""
+    """Free what `launch_of` loaded for a choice."""
     request = getattr(choice, "bmreq", None)
     if request is not None:
         request.cleanup_run_fn()
