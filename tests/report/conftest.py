@@ -1,49 +1,39 @@
-"""Real timings and the shipped model, and the report made of them, once."""
+"""The report of the shipped model on some of the shipped timings, made once."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.conftest import SHIPPED_TIMINGS
 from torch_diode.files.datasets import read_dataset
-from torch_diode.hardware import known
-from torch_diode.model.registry import ModelRegistry
 from torch_diode.report.build import report_data
 from torch_diode.report.page import write_page
-from torch_diode.report.predictions import LoadedModel, timings_of
-
-DATA = Path(__file__).parents[2] / "diode_datasets/matmul/nvidia-h200/train/sweep-1.parquet"
-
-
-@pytest.fixture(scope="session")
-def hardware():
-    return known("nvidia-h200")
-
-
-@pytest.fixture(scope="session")
-def model(hardware):
-    return LoadedModel.load(ModelRegistry().find("matmul", hardware).path)
+from torch_diode.report.predictions import PredictedTimings
 
 
 @pytest.fixture(scope="session")
 def dataset():
-    """Every eightieth problem of the shipped timings, where there is a choice."""
-    whole = read_dataset(DATA)
+    """Every eightieth problem of the shipped timings that has a choice."""
+    whole = read_dataset(SHIPPED_TIMINGS)
     ids = whole.problems.ids
     return whole.take((ids % 80 == 0) & (np.bincount(ids)[ids] > 1))
 
 
 @pytest.fixture(scope="session")
-def timings(dataset, hardware, model):
-    return timings_of(dataset, hardware, model)
+def result(dataset):
+    """Data and validation of a page; the default list is tested with the baselines."""
+    return report_data(dataset, default_list=False)
 
 
 @pytest.fixture(scope="session")
-def data(dataset, hardware, model):
-    """What the page shows; the default list is left out, it has a test of its own."""
-    return report_data(dataset, model, hardware, ("sweep.parquet", "matmul.pt"))
+def data(result):
+    return result[0]
+
+
+@pytest.fixture(scope="session")
+def predicted(result):
+    return PredictedTimings.of(result[1])
 
 
 @pytest.fixture(scope="session")

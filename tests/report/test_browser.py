@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from copy import copy
-from dataclasses import replace
 
 import pytest
 
 from tests.report.browser import browser, open_page, wait_for
-from torch_diode.report.build import report_data
+from torch_diode.report.build import report
 from torch_diode.report.page import write_page
 
 HOSTILE = "</script><script>window.broken=1</script><img src=x onerror=window.broken=1>"
@@ -91,29 +89,26 @@ def test_the_slider_reads_the_curves(page, data):
     assert float(re.search(r"Model ([\d.]+)%", found)[1]) == pytest.approx(at_3, abs=0.06)
 
 
-def test_a_typed_problem_shows_its_candidates_as_they_were_measured(page, timings):
-    number = max(range(len(timings)), key=lambda p: len(timings.measured[timings.rows_of(p)]))
-    rows = timings.rows_of(number)
-    type_problem(page, timings.problems[number].key.replace(":", " "), "ENTER")
-    assert one(page, "#lookup-found h3").text == timings.problems[number].key.replace(":", " ")
+def test_a_typed_problem_shows_its_candidates_as_they_were_measured(page, predicted):
+    number = max(range(len(predicted)), key=lambda p: len(predicted.measured[predicted.rows_of(p)]))
+    rows = predicted.rows_of(number)
+    type_problem(page, predicted.problems[number].key.replace(":", " "), "ENTER")
+    assert one(page, "#lookup-found h3").text == predicted.problems[number].key.replace(":", " ")
     written = [
         text.replace("fastest", "").split("model's")[0].strip()
         for text in column(page, "#lookup-table", 1)
     ]
-    found = {
-        name: (float(measured.replace(",", "")), float(predicted.replace(",", "")))
-        for name, measured, predicted in zip(
-            written, column(page, "#lookup-table", 2), column(page, "#lookup-table", 3), strict=True
-        )
-    }
+    times = zip(
+        written, column(page, "#lookup-table", 2), column(page, "#lookup-table", 3), strict=True
+    )
+    found = {name: [float(t.replace(",", "")) for t in pair] for name, *pair in times}
     assert len(found) == rows.stop - rows.start
     for row in range(rows.start, rows.stop):
-        measured, predicted = found[str(timings.candidates[row])]
-        assert measured == pytest.approx(timings.measured[row], rel=0.006)
-        assert predicted == pytest.approx(timings.predicted[row], rel=0.006)
+        expected = [predicted.measured[row], predicted.predicted[row]]
+        assert found[str(predicted.candidates[row])] == pytest.approx(expected, rel=0.006)
 
 
-def test_problems_are_suggested_and_chosen_by_keyboard(page, timings):
+def test_problems_are_suggested_and_chosen_by_keyboard(page, predicted):
     type_problem(page, "bf16")
     offered = [item.text for item in all_of(page, "#lookup-list [role=option]")]
     assert len(offered) == 8
@@ -138,8 +133,8 @@ def test_a_worst_decision_opens_its_problem(page, data):
     assert one(page, "#lookup-found h3").text == data["worst"][-1]["problem"].replace(":", " ")
 
 
-def test_the_map_counts_what_is_chosen(page, timings):
-    batched = sum(problem.op == "bmm" for problem in timings.problems)
+def test_the_map_counts_what_is_chosen(page, predicted):
+    batched = sum(problem.op == "bmm" for problem in predicted.problems)
     choose(page, "op", "bmm")
     assert f"Wins among {batched} problems" in one(page, "#map-table").text
     assert sum(int(text) for text in column(page, "#map-table", 2)) == batched
@@ -200,15 +195,11 @@ def test_nothing_is_fetched(page):
     assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
 
 
-def test_hostile_texts_are_shown_and_not_run(driven, dataset, hardware, model, tmp_path):
-    """A dataset's texts are checked when it is read; a model's are not, nor are file names."""
-    part = dataset.take(dataset.problems.ids < 4)
-    told = copy(model.wrapper)
-    told.metadata = replace(told.metadata, torch=[HOSTILE])
-    hostile = replace(model, wrapper=told)
-    names = (HOSTILE.replace("/", ""), HOSTILE)
+def test_hostile_texts_are_shown_and_not_run(driven, data, tmp_path):
+    """Texts of a dataset are checked when it is read; those of a model and file names are not."""
+    about = {"dataset": HOSTILE.replace("/", ""), "model": HOSTILE, "model_torch": [HOSTILE]}
     file = tmp_path / "report.html"
-    write_page(file, report_data(part, hostile, hardware, names, score="all"))
+    write_page(file, {**data, "about": {**data["about"], **about}})
     open_page(driven, file)
     assert one(driven, "#lead").text.count(HOSTILE) == 2
     assert driven.execute_script("return [window.broken, document.images.length]") == [None, 0]
@@ -225,10 +216,9 @@ def test_even_a_script_that_got_in_would_not_run(driven, page_file, tmp_path):
     assert any("Content Security Policy" in entry["message"] for entry in driven.get_log("browser"))
 
 
-def test_a_page_of_one_problem_is_a_page(driven, dataset, hardware, model, tmp_path):
+def test_a_page_of_one_problem_is_a_page(driven, dataset, tmp_path):
     part = dataset.take(dataset.problems.ids == 0)
-    file = tmp_path / "report.html"
-    write_page(file, report_data(part, model, hardware, ("one", "model"), score="all"))
+    file = report(part, tmp_path / "report.html", score="all", default_list=False).path
     open_page(driven, file)
     assert wait_for(driven, "return document.querySelectorAll('#lookup-table tbody tr').length > 1")
     assert driven.get_log("browser") == []

@@ -1,83 +1,69 @@
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
+import json
+import re
 
 import pytest
 
-from torch_diode.hardware import known
-from torch_diode.model.training.split import held_out
-from torch_diode.report.build import report_data
-from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError, InvalidValueError
+from tests.conftest import SHIPPED_TIMINGS
+from torch_diode.files.datasets import read_dataset, write_dataset
+from torch_diode.report.build import report, report_data
+from torch_diode.toolkit.validate import validate
+from torch_diode.types.errors import FileFaultError
 
-NAMES = ("data", "model")
 
-
-def with_metadata(model, **changes):
-    changed = copy(model.wrapper)
-    changed.metadata = replace(model.wrapper.metadata, **changes)
-    return replace(model, wrapper=changed)
+def page_data(file):
+    text = file.read_text(encoding="utf-8")
+    return json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
 
 
 @pytest.fixture(scope="module")
-def some(dataset):
-    return dataset.take(dataset.problems.ids < 60)
+def few(tmp_path_factory):
+    whole = read_dataset(SHIPPED_TIMINGS)
+    file = tmp_path_factory.mktemp("data") / "few.msgpack"
+    write_dataset(whole.take(whole.problems.ids % 600 == 0), file)
+    return file
 
 
-def test_other_data_than_the_training_set_is_scored_whole(some, model, hardware):
-    data = report_data(some, model, hardware, NAMES)
-    assert data["about"]["scored"] == data["about"]["problems"] == 60
-    assert data["about"]["scored_how"].startswith("Scores are of all 60 problems of the data.")
-    assert all(data["lookup"]["scored"])
+def test_the_scores_are_those_of_validate(few, tmp_path):
+    result = report(few, tmp_path / "new" / "report.html")
+    expected = validate("shipped", few).evaluation
+    own = result.validation.evaluation
+    for name, scores in expected.model.items():
+        assert [s for s in own.model[name] if s.k in (1, 3, 5, 10, 20)] == scores
+    assert (own.aten, own.errors) == (expected.aten, expected.errors)
+    page = page_data(result.path)
+    assert page == result.data
+    for name, baseline in (("default", "default list"), ("aten", None)):
+        scores = expected.baselines[baseline] if baseline else expected.aten
+        assert page["curves"][name] == pytest.approx(scores["all"][0].geomean, abs=1e-6)
+    noise = [page["curves"]["noise"][k - 1] for k in (1, 3, 5, 10, 20)]
+    assert noise == pytest.approx(expected.noise, abs=1e-6)
+    assert page["about"]["dataset"] == "few.msgpack"
+    assert [file.name for file in result.path.parent.iterdir()] == ["report.html"]
 
 
-def test_a_model_is_not_judged_by_what_it_was_trained_on(some, model, hardware, timings):
-    options = {"test_share": 0.2, "validation_share": 0.1, "seed": 3}
-    trained = with_metadata(model, dataset_digest=some.digest, options=options)
-    data = report_data(some, trained, hardware, NAMES)
-    kept = held_out(timings.arrays, options["test_share"], options["seed"])[:60].sum()
-    assert 0 < data["about"]["scored"] == kept < 60
-    assert (
-        data["about"]["scored_how"] == f"Scores are of {kept} of 60 problems, held out of training."
-    )
-    assert sum(data["lookup"]["scored"]) == kept
-    assert len(data["lookup"]["kind"]) == 60
+def test_a_model_file_and_a_folder_are_named(few, trained):
+    data, _ = report_data(few.parent, trained, default_list=False)
+    assert (data["about"]["dataset"], data["about"]["model"]) == (f"{few.parent.name}/", "quick.pt")
+    assert data["curves"]["default"] is None
+    assert data["curves"]["default_fault"] == "it was not asked for"
 
 
-def test_one_that_does_not_say_what_was_kept_is_flattered_and_the_page_says_so(
-    some, model, hardware
-):
-    silent = with_metadata(model, dataset_digest=some.digest, options={})
-    data = report_data(some, silent, hardware, NAMES)
-    assert data["about"]["scored"] == 60
-    told = "all 60 problems of the data, most of which it was trained on: they flatter it."
-    assert data["about"]["scored_how"] == f"Scores are of {told}"
-    with pytest.raises(EmptySelectionError, match="none of them held out of training as far as"):
-        report_data(some, silent, hardware, NAMES, score="held-out")
+def test_it_says_which_problems_are_scored(timings, trained):
+    own = timings / "train.parquet"
+    held_out, _ = report_data(own, trained, default_list=False)
+    about = held_out["about"]
+    assert 0 < about["scored"] < about["problems"]
+    assert about["scored_how"].endswith("held out of training.")
+    assert sum(held_out["lookup"]["scored"]) == about["scored"]
+    everything, _ = report_data(own, trained, score="all", default_list=False)
+    assert everything["about"]["scored"] == about["problems"]
+    assert everything["about"]["scored_how"].endswith("was trained on: they flatter it.")
 
 
-def test_with_few_problems_none_was_held_out_but_some_were_stopped_by(dataset, model, hardware):
-    few = dataset.take(dataset.problems.ids < 12)
-    trained = with_metadata(model, dataset_digest=few.digest)
-    about = report_data(few, trained, hardware, NAMES)["about"]
-    assert 0 < about["scored"] < 5
-    assert "training stopped by, too few to hold out others" in about["scored_how"]
-
-
-def test_held_out_and_all_can_be_asked_for(some, model, hardware):
-    part = report_data(some, model, hardware, NAMES, score="held-out")["about"]["scored"]
-    trained = with_metadata(model, dataset_digest=some.digest)
-    whole = report_data(some, trained, hardware, NAMES, score="all")["about"]
-    assert 0 < part < whole["scored"] == 60
-    assert "flatter" in whole["scored_how"]
-
-
-def test_what_cannot_be_scored_is_one_sentence(some, model, hardware):
-    with pytest.raises(InvalidValueError, match="score"):
-        report_data(some, model, hardware, NAMES, score="some")
-    with pytest.raises(HardwareMismatchError, match="got one of nvidia-h200"):
-        report_data(some, model, known("nvidia-a100"), NAMES)
-    nothing = with_metadata(model, covers=["mm/float64"])
-    nothing.wrapper._covers = frozenset()
-    with pytest.raises(EmptySelectionError, match="got no problem to score of 60; the model was"):
-        report_data(some, nothing, hardware, NAMES)
+def test_an_output_that_is_an_input_or_a_folder_is_refused(few, tmp_path):
+    with pytest.raises(FileFaultError, match="got an input as the output"):
+        report(few, few)
+    with pytest.raises(FileFaultError, match="got a directory; expected the name of an HTML file"):
+        report(few, tmp_path)

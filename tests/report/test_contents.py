@@ -13,8 +13,10 @@ def test_it_is_plain_json(data):
     assert json.loads(json.dumps(data, allow_nan=False)) == data
 
 
-def test_the_curve_is_what_evaluation_says(timings, data):
-    values = regret_arrays(timings.group, timings.measured, timings.predicted, range(1, 21))[1]
+def test_the_curve_is_what_evaluation_says(predicted, data):
+    values = regret_arrays(predicted.group, predicted.measured, predicted.predicted, range(1, 21))[
+        1
+    ]
     expected = scores(values, range(1, 21))
     found = data["curves"]["model"]
     assert [score["k"] for score in found] == list(range(1, 21))
@@ -22,58 +24,58 @@ def test_the_curve_is_what_evaluation_says(timings, data):
         assert score == pytest.approx(wanted.to_dict(), abs=1e-5)
 
 
-def test_the_grid_counts_every_timing_of_its_part_once(timings, data):
+def test_the_grid_counts_every_timing_of_its_part_once(predicted, data):
     density = data["density"]
     parts = {part["name"]: part for part in density["parts"]}
     assert list(parts) == ["all candidates", "within 1.5× of the best", "ATen", "Triton"]
-    for name, mask in (("ATen", timings.is_aten), ("Triton", ~timings.is_aten)):
+    for name, mask in (("ATen", predicted.is_aten), ("Triton", ~predicted.is_aten)):
         counts = np.frombuffer(base64.b64decode(parts[name]["counts"]), "<u4")
         assert len(counts) == density["bins"] ** 2
         assert counts.sum() == mask.sum()
-        expected = time_error(timings.measured[mask], timings.predicted[mask])
+        expected = time_error(predicted.measured[mask], predicted.predicted[mask])
         assert parts[name]["error"] == pytest.approx(vars(expected))
 
 
-def test_a_right_prediction_stands_on_the_diagonal(timings, data):
+def test_a_right_prediction_stands_on_the_diagonal(predicted, data):
     density, part = data["density"], data["density"]["parts"][0]
     counts = np.frombuffer(base64.b64decode(part["counts"]), "<u4").reshape(density["bins"], -1)
-    row = int(np.argmin(np.abs(np.log(timings.predicted / timings.measured))))
-    place = (np.log(timings.measured[row]) - density["low"]) / (density["high"] - density["low"])
+    row = int(np.argmin(np.abs(np.log(predicted.predicted / predicted.measured))))
+    place = (np.log(predicted.measured[row]) - density["low"]) / (density["high"] - density["low"])
     square = int(place * density["bins"])
     assert counts[max(square - 1, 0) : square + 2, square].sum() >= 1
 
 
-def test_the_worst_decisions_are_the_worst_and_say_what_was_picked(timings, data):
+def test_the_worst_decisions_are_the_worst_and_say_what_was_picked(predicted, data):
     worst = data["worst"]
-    values = regret_arrays(timings.group, timings.measured, timings.predicted, (1,))[1][:, 0]
+    values = regret_arrays(predicted.group, predicted.measured, predicted.predicted, (1,))[1][:, 0]
     assert [entry["regret"] for entry in worst] == pytest.approx(
         sorted(values[values > 1], reverse=True)[:50], abs=1e-4
     )
-    keys = [problem.key for problem in timings.problems]
+    keys = [problem.key for problem in predicted.problems]
     for entry in worst[:10]:
-        rows = timings.rows_of(keys.index(entry["problem"]))
-        pick = rows.start + int(np.argmin(timings.predicted[rows]))
-        assert entry["pick"]["candidate"] == str(timings.candidates[pick])
-        assert entry["pick"]["measured"] == pytest.approx(timings.measured[pick], abs=1e-3)
-        assert entry["best"]["measured"] == pytest.approx(timings.measured[rows].min(), abs=1e-3)
+        rows = predicted.rows_of(keys.index(entry["problem"]))
+        pick = rows.start + int(np.argmin(predicted.predicted[rows]))
+        assert entry["pick"]["candidate"] == str(predicted.candidates[pick])
+        assert entry["pick"]["measured"] == pytest.approx(predicted.measured[pick], abs=1e-3)
+        assert entry["best"]["measured"] == pytest.approx(predicted.measured[rows].min(), abs=1e-3)
         assert entry["aten"]["candidate"] == "aten"
         ratio = entry["pick"]["measured"] / entry["best"]["measured"]
         assert ratio == pytest.approx(entry["regret"], rel=1e-3)
 
 
-def test_slices_hold_their_problems_and_their_baselines(timings, data):
+def test_slices_hold_their_problems_and_their_baselines(predicted, data):
     slices = {entry["name"]: entry for entry in data["slices"]}
     assert next(iter(slices)) == "all"
-    assert slices["all"]["problems"] == len(timings)
+    assert slices["all"]["problems"] == len(predicted)
     assert slices["all"]["at_1"] == pytest.approx(data["curves"]["model"][0]["geomean"], abs=1e-4)
     assert slices["all"]["aten"] == data["curves"]["aten"]
     ops = [entry["problems"] for name, entry in slices.items() if name.startswith("op=")]
-    counted = sum(p.op == "mm" for p in timings.problems)
+    counted = sum(p.op == "mm" for p in predicted.problems)
     assert slices["op=mm"]["problems"] == counted
     assert min(ops) > 0
 
 
-def test_shares_are_shares(timings, data):
-    values = regret_arrays(timings.group, timings.measured, timings.predicted, (1,))[1][:, 0]
+def test_shares_are_shares(predicted, data):
+    values = regret_arrays(predicted.group, predicted.measured, predicted.predicted, (1,))[1][:, 0]
     assert data["summary"]["within_5"] == pytest.approx((values <= 1.05).mean())
     assert data["summary"]["over_aten"] < 1

@@ -15,7 +15,7 @@ def decoded(data, name, kind):
 
 
 def unpacked(data):
-    """What the page's script would make of it: by key, candidates with measured and predicted."""
+    """Measured and predicted times by problem and candidate, unpacked as the page's script does."""
     code = decoded(data, "code", "<u2")
     times = {
         name: np.exp(data["low"] + data["step"] * decoded(data, name, "<u2"))
@@ -35,42 +35,42 @@ def unpacked(data):
     return found
 
 
-def test_what_is_packed_comes_out_as_it_went_in(timings):
-    found = unpacked(pack(timings, timings.supported))
-    assert list(found) == [problem.key for problem in timings.problems]
-    for number, problem in enumerate(timings.problems):
-        rows = timings.rows_of(number)
+def test_what_is_packed_comes_out_as_it_went_in(predicted):
+    found = unpacked(pack(predicted))
+    assert list(found) == [problem.key for problem in predicted.problems]
+    for number, problem in enumerate(predicted.problems):
+        rows = predicted.rows_of(number)
         assert len(found[problem.key]) == rows.stop - rows.start
         for row in range(rows.start, rows.stop):
-            measured, predicted = found[problem.key][str(timings.candidates[row])]
-            assert measured == pytest.approx(timings.measured[row], rel=3e-4)
-            assert predicted == pytest.approx(timings.predicted[row], rel=3e-4)
+            pair = found[problem.key][str(predicted.candidates[row])]
+            expected = (predicted.measured[row], predicted.predicted[row])
+            assert pair == pytest.approx(expected, rel=3e-4)
 
 
-def test_too_many_timings_leave_the_ones_that_matter(timings, monkeypatch):
-    monkeypatch.setattr(packing, "MOST_TIMINGS", 20 * len(timings))
-    data = pack(timings, timings.supported)
-    assert sum(data["kept"]) <= 20 * len(timings)
+def test_too_many_timings_leave_the_ones_that_matter(predicted, monkeypatch):
+    monkeypatch.setattr(packing, "MOST_TIMINGS", 20 * len(predicted))
+    data = pack(predicted)
+    assert sum(data["kept"]) <= 20 * len(predicted)
     assert max(data["kept"]) == data["each"]
-    assert data["all"] == np.diff(timings.starts).tolist()
+    assert data["all"] == np.diff(predicted.starts).tolist()
     found = unpacked(data)
-    for number, problem in enumerate(timings.problems):
-        rows = timings.rows_of(number)
-        names = [str(timings.candidates[row]) for row in range(rows.start, rows.stop)]
-        best, pick = np.argmin(timings.measured[rows]), np.argmin(timings.predicted[rows])
+    for number, problem in enumerate(predicted.problems):
+        rows = predicted.rows_of(number)
+        names = [str(predicted.candidates[row]) for row in range(rows.start, rows.stop)]
+        best, pick = np.argmin(predicted.measured[rows]), np.argmin(predicted.predicted[rows])
         assert {"aten", names[best], names[pick]} <= set(found[problem.key])
 
 
-def test_too_many_problems_leave_a_sample(timings, monkeypatch):
+def test_too_many_problems_leave_a_sample(predicted, monkeypatch):
     monkeypatch.setattr(packing, "MOST_PROBLEMS", 10)
-    data = pack(timings, timings.supported)
+    data = pack(predicted)
     assert len(data["kind"]) == len(data["kept"]) == len(data["M"]) == 10
-    assert data["of_problems"] == len(timings)
-    assert set(unpacked(data)) < {problem.key for problem in timings.problems}
+    assert data["of_problems"] == len(predicted)
+    assert set(unpacked(data)) < {problem.key for problem in predicted.problems}
 
 
-def test_rows_of_a_problem_come_fastest_first(timings):
-    data = pack(timings, timings.supported)
+def test_rows_of_a_problem_come_fastest_first(predicted):
+    data = pack(predicted)
     measured = decoded(data, "measured", "<u2").astype(int)
     starts = np.r_[0, np.cumsum(data["kept"])]
     for start, end in pairwise(starts):
