@@ -34,9 +34,9 @@ MAY_IMPORT = {
     "model": BASE,
     "heuristics": BASE | {"model"},
     "integration": BASE | {"collection", "model", "heuristics"},
-    "report": BASE | {"model", "heuristics"},
-    "toolkit": BASE | {"collection", "model", "heuristics", "integration", "report"},
-    "cli": BASE | {"collection", "model", "heuristics", "integration", "report", "toolkit"},
+    "toolkit": BASE | {"collection", "model", "heuristics", "integration"},
+    "report": BASE | {"model", "heuristics", "toolkit"},
+    "cli": BASE | {"collection", "model", "heuristics", "integration", "toolkit", "report"},
 }
 
 

@@ -23,11 +23,11 @@ from t5_encoder import INNER, LAYERS, TOKENS, WIDTH, Encoder
 from torch.func import functional_call
 
 import torch_diode as td
-from torch_diode.cli.commands.data.report import report
 from torch_diode.cli.console.output import print_table
 from torch_diode.hardware import known
 from torch_diode.integration.capture.fake_gpu import Input, lower, pretend
 from torch_diode.integration.deciding.record import Decision
+from torch_diode.report.build import report
 from torch_diode.types.errors import DiodeError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -75,7 +75,9 @@ def main() -> None:
     if truths:
         print("\nA report of the model on all that was recorded:")
         output.parent.mkdir(parents=True, exist_ok=True)
-        report(RECORDED, output)
+        scores = report(RECORDED, output).validation.evaluation.model["all"][0]
+        print(f"{scores.problems:,} problems, regret@1 {scores.geomean:.4f}")
+        print(f"{output}: {output.stat().st_size / 1e6:.1f} MB; open it in a browser")
     if torch.cuda.is_available():
         demo_gpu.show()
     else:

@@ -1,21 +1,16 @@
-"""Benchmarks run as a person would, without a GPU."""
+"""Benchmarks run without a GPU."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from tests.scripts import run_script
 
 
 def dry_run(name: str, output: Path, *options: str) -> tuple[dict[str, Any], str]:
-    """What a benchmark writes and prints in its dry form."""
-    command = [sys.executable, str(ROOT / "benchmarks" / name), "--dry", "--output", str(output)]
-    done = subprocess.run(
-        [*command, *options], capture_output=True, text=True, check=False, timeout=600
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(output.read_text()), done.stdout
+    """Results and printed text of a benchmark with `--dry`."""
+    ended = run_script(f"benchmarks/{name}", "--dry", "--output", output, *options)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(output.read_text()), ended.stdout

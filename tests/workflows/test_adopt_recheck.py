@@ -1,21 +1,16 @@
-"""What was timed again gets the mean of both runs; the rest keeps its time."""
-
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from tests.scripts import run_script
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
 
-SCRIPT = Path(__file__).parents[2] / "workflows/adopt_recheck.py"
 FIRST, SECOND = MMShape("mm", 64, 64, 64), MMShape("mm", 128, 128, 128)
 CANDIDATES = [
     Candidate(ATEN),
@@ -23,10 +18,10 @@ CANDIDATES = [
 ]
 
 
-def timings(problem, times):
+def timings(problem, times, repeats=(1, 1, 1, 1)):
     return [
-        Timing("nvidia-h200", problem, candidate, time)
-        for candidate, time in zip(CANDIDATES, times, strict=True)
+        Timing("nvidia-h200", problem, candidate, time, repeats=count)
+        for candidate, time, count in zip(CANDIDATES, times, repeats, strict=True)
     ]
 
 
@@ -34,42 +29,33 @@ def adopt(tmp_path, again, *more):
     before = [*timings(FIRST, (10, 11, 12, 50)), *timings(SECOND, (20, 21, 22, 90))]
     write_dataset(Dataset.from_timings(before), tmp_path / "v.parquet")
     write_dataset(Dataset.from_timings(again), tmp_path / "again.parquet")
-    files = ["--dataset", tmp_path / "v.parquet", "--again", tmp_path / "again.parquet"]
-    ended = subprocess.run(
-        [sys.executable, SCRIPT, *files, *more], capture_output=True, text=True, check=True
-    )
+    files = ("--dataset", tmp_path / "v.parquet", "--again", tmp_path / "again.parquet")
+    ended = run_script("workflows/adopt_recheck.py", *files, *more)
+    assert ended.returncode == 0, ended.stderr
     times = {(t.problem, t.candidate): t.time_us for t in read_dataset(tmp_path / "v.parquet")}
     return ended.stdout, times
 
 
-def test_both_runs_count_by_their_repetitions_and_the_others_stay(tmp_path):
-    again = [
-        replace(t, repeats=n)
-        for t, n in zip(timings(FIRST, (10, 11, 9, 50)), (1, 1, 3, 9), strict=True)
-    ]
-    told, times = adopt(tmp_path, again[:3])
+def test_runs_are_weighted_by_repetitions_and_other_timings_stay(tmp_path):
+    unknown = timings(replace(FIRST, N=72), (1, 1, 1, 1))
+    again = timings(FIRST, (10, 11, 9, 50), repeats=(1, 1, 3, 9))
+    text, times = adopt(tmp_path, [*unknown, *again[:3]])
+    assert len(times) == 8
     assert times[FIRST, CANDIDATES[2]] == pytest.approx((12 * 9**3) ** (1 / 4), rel=1e-4)
     assert times[FIRST, CANDIDATES[1]] == pytest.approx(11)
     assert times[FIRST, CANDIDATES[3]] == 50
     assert times[SECOND, CANDIDATES[0]] == 20
-    assert "3 timings of 1 of 2 problems" in told
-    assert "by more than  20%: 33.33% lower,  0.00% higher" in told
-    assert "the first run's best by the second: 1.1111 behind" in told
+    assert "3 timings of 1 of 2 problems" in text
+    assert "by more than  20%: 33.33% lower,  0.00% higher" in text
+    assert "the first run's best by the second: 1.1111 behind" in text
 
 
-def test_many_repetitions_weigh_no_more_than_enough(tmp_path):
-    again = [replace(t, repeats=400) for t in timings(FIRST, (20, 11, 12, 50))]
+def test_the_weight_of_repetitions_is_bounded(tmp_path):
+    again = timings(FIRST, (20, 11, 12, 50), repeats=(400,) * 4)
     _, times = adopt(tmp_path, again)
     assert times[FIRST, CANDIDATES[0]] == pytest.approx(10 * 2 ** (15 / 16), rel=1e-4)
 
 
-def test_a_problem_that_is_not_in_the_set_is_left_out(tmp_path):
-    other = timings(replace(FIRST, N=72), (1, 1, 1, 1))
-    told, times = adopt(tmp_path, [*other, *timings(FIRST, (10, 11, 9, 50))])
-    assert len(times) == 8
-    assert "4 timings of 1 of 2 problems" in told
-
-
-def test_dry_it_only_tells(tmp_path):
+def test_a_dry_run_writes_nothing(tmp_path):
     _, times = adopt(tmp_path, timings(FIRST, (1, 1, 1, 1)), "--dry")
     assert times[FIRST, CANDIDATES[0]] == 10

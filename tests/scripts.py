@@ -1,0 +1,32 @@
+"""Scripts of `benchmarks` and `workflows`: run as a user would, or imported."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def run_script(path: str, *arguments: object, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, ROOT / path, *map(str, arguments)],
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+
+
+def load_script(folder: str, name: str) -> Any:
+    """A module of a folder of scripts, which import one another by their names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / folder)
+        return importlib.import_module(name)
