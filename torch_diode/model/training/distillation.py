@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch_diode.model.training.batches import ProblemBatches
-from torch_diode.model.training.epoch import EpochOptions, Row, run_epoch
-from torch_diode.model.training.trainer import config_optimizer
+from torch_diode.model.training.epoch import EpochOptions, Row, config_optimizer, run_epoch
 
 if TYPE_CHECKING:
     from torch_diode.model.features.table import FeatureTable

@@ -62,6 +62,16 @@ def run_epoch(
     return {"epoch": epoch + 1, "loss": loss, "list_loss": list_loss}
 
 
+def config_optimizer(
+    network: TimingNetwork, rate: float, weight_decay: float
+) -> torch.optim.Optimizer:
+    """Build the optimizer of the network of configs, without the heads."""
+    heads = (network.aten, network.split, network.uncertainty)
+    others = {id(p) for module in heads for p in module.parameters()}
+    parameters = [p for p in network.parameters() if id(p) not in others]
+    return torch.optim.AdamW(parameters, rate, weight_decay=weight_decay, fused=True)
+
+
 def set_rate(
     optimizer: torch.optim.Optimizer, peak: float, done: float, warmup: float = 0.1
 ) -> None:

@@ -28,21 +28,18 @@ _NEAR, _FLOOR = 0.3, 0.02
 def fit_prefilter(network: DeepMatmulTimingModel, batches: ProblemBatches, seed: int = 0) -> None:
     """Fit the prefilter to the network's predictions for these problems, in place."""
     network.eval()
-    output = network.prefilter_out
-    optimizer = torch.optim.AdamW(output.parameters(), _RATE)
+    optimizer = torch.optim.AdamW(network.prefilter_out.parameters(), _RATE)
     each = math.ceil(len(batches) / _BATCH)
     epochs = max(_EPOCHS, math.ceil(_LEAST_STEPS / each))
     done = 0
     for epoch in range(epochs):
         for batch in batches.draw(_BATCH, np.random.default_rng((seed, epoch))):
             set_rate(optimizer, _RATE, done / (epochs * each), 0.0)
-            predicted, prefiltered = network.with_prefilter(
-                batch.problem, batch.config, batch.group
-            )
+            predicted, output = network.with_prefilter(batch.problem, batch.config, batch.group)
             best = predicted.new_full((len(batch),), math.inf)
             best = best.scatter_reduce(0, batch.group, predicted, "amin")
             weight = torch.exp((best[batch.group] - predicted) / _NEAR) + _FLOOR
-            loss = (weight * torch.square(prefiltered - predicted)).sum() / weight.sum()
+            loss = (weight * torch.square(output - predicted)).sum() / weight.sum()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -28,7 +28,7 @@ from torch_diode.model.evaluation.scoring import best_shift, predict_log_ratio, 
 from torch_diode.model.networks import file_names, module_names
 from torch_diode.model.networks.timing_models import DeepMatmulTimingModel, build_network
 from torch_diode.model.training.batches import ProblemBatches, aten_calls, split_calls
-from torch_diode.model.training.epoch import EpochOptions, Row, run_epoch
+from torch_diode.model.training.epoch import EpochOptions, Row, config_optimizer, run_epoch
 from torch_diode.model.training.prefilter import fit_prefilter
 from torch_diode.model.training.split import split
 from torch_diode.model.training.uncertainty import fit_uncertainty
@@ -115,8 +115,8 @@ def split_table(table: FeatureTable, options: TrainingOptions) -> SplitTables:
     )
     if not parts.train.is_config.any() or not parts.validation.is_config.any():
         raise EmptySelectionError(
-            f"training: got {np.count_nonzero(present)} problems; expected enough for a training and "
-            "a validation part; collect more, or change the shares"
+            f"training: got {np.count_nonzero(present)} problems; expected enough for a training "
+            "and a validation part; collect more, or change the shares"
         )
     return parts
 
@@ -128,8 +128,8 @@ def train(
     state_path: str | os.PathLike[str] | None = None,
     initial: Mapping[str, Floats] | None = None,
 ) -> Trained:
-    """Train a network. With a `state_path`, the state after the heads and after each evaluated epoch
-    is saved there, and a run resumes from its own state. With `initial` weights it starts from
+    """Train a network. With a `state_path`, the state is saved there after the heads and after each
+    evaluated epoch, and a run resumes from its own state. With `initial` weights it starts from
     those of a trained network, and returns them if no epoch does better."""
     run = _train(parts, options, progress, state_path, initial)
     run.network.load_state_dict(run.best_state)
@@ -185,16 +185,6 @@ def calibrate(
     fit_uncertainty(network, table, ratio, options.seed)
     if isinstance(network, DeepMatmulTimingModel):
         fit_prefilter(network, batches, options.seed)
-
-
-def config_optimizer(
-    network: TimingNetwork, rate: float, weight_decay: float
-) -> torch.optim.Optimizer:
-    """Build the optimizer of the network of configs, without the heads."""
-    heads = (network.aten, network.split, network.uncertainty)
-    others = {id(p) for module in heads for p in module.parameters()}
-    parameters = [p for p in network.parameters() if id(p) not in others]
-    return torch.optim.AdamW(parameters, rate, weight_decay=weight_decay, fused=True)
 
 
 def train_configs(
@@ -360,8 +350,8 @@ def _source(parts: SplitTables, initial: Mapping[str, Floats]) -> str:
     for part in (parts.train, parts.validation):
         digest.update(part.group.tobytes())
         digest.update(part.time_us.tobytes())
-    for name in sorted(initial):
-        digest.update(initial[name].tobytes())
+    for _, array in sorted(file_names(initial).items()):
+        digest.update(array.tobytes())
     return digest.hexdigest()[:20]
 
 

@@ -1,50 +1,57 @@
-"""How far off a network's predictions are, learnt from problems it was not trained on.
+"""Uncertainty of a network's predictions, fitted on problems it was not trained on.
 
-What the predictions of a problem have in common moves no choice among its configs, so the error of
-configs is what is left of it without that; the error of ATen, and of splits of K, is against what
-the configs have in common. Noise of the measurements is known row by row and is taken out: the
-estimate is of the model's own error, and does not grow because a clock jittered.
+An error common to all predictions of a problem changes no choice among its configs, so the error of
+configs is taken about its mean over the problem; the error of ATen, and of splits of K, is relative
+to that mean. Noise of the measurements is known per row and subtracted: the estimate is of the
+model's own error.
 
-Configs that are alike err alike, and what errors share moves no choice between them either. So the
-deviation of configs is shrunk, by one factor for all problems, to what predicts the regret that was
-found when errors are taken for independent, as whoever uses it does.
+Similar configs have similar errors, and what errors share changes no choice either. So the
+deviation of configs is shrunk, by one factor for all problems, until the expected regret of
+independent errors, which the uncertainty's users assume, matches the measured regret.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from torch_diode.model.features.problem_arrays import Floats
-from torch_diode.model.features.table import FeatureTable
-from torch_diode.model.networks.timing_models import TimingNetwork
-from torch_diode.model.training.calibration import decisions
+from torch_diode.model.serving.expected_regret import expected_regrets
+
+if TYPE_CHECKING:
+    from torch_diode.model.features.problem_arrays import Floats
+    from torch_diode.model.features.table import FeatureTable
+    from torch_diode.model.networks.timing_models import TimingNetwork
 
 CONFIGS, VENDOR, SPLITS = range(3)
-"""Columns of what the doubt says."""
+"""Columns of the uncertainty's output."""
 
 _FIRST = 16
-"""Of a problem's configs, so many with the shortest predictions count: choices are made there."""
-_LARGEST = 0.7
+"""Configs of a problem that count, those predicted fastest: choices are made among them."""
+_MAX_ERROR = 0.7
 _EPOCHS = 40
 _BATCH = 1024
 _RATE = 5e-3
 _DECAY = 1.0
-"""Strong: a thousand problems teach forty inputs by heart otherwise."""
-_UNKNOWN = 0.3
+"""Strong, against overfitting: a thousand problems with forty inputs."""
+_DEFAULT_SIGMA = 0.3
 _SHRINKS = np.linspace(0.3, 1.2, 10)
 _SHRUNK_AT = (2, 4)
-_CLEAR = 0.01
-_LEAST_CLEAR = 50
-_USUAL_SHRINK = 0.6
+"""Numbers of benchmarked candidates at which expected and measured regret are compared."""
+_CLEAR_NOISE = 0.01
+_MIN_CLEAR = 50
+_DEFAULT_SHRINK = 0.6
+_BENCHMARKED = 32
+_FEW = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """Errors of log times: of which problem and kind, how large, how much of it may be noise."""
+    """Errors of log times, with their problem, kind, noise and weight."""
 
     problem: npt.NDArray[np.int64]
     kind: npt.NDArray[np.int64]
@@ -57,8 +64,8 @@ class Errors:
 
 
 def errors_of(table: FeatureTable, log_ratio: Floats) -> Errors:
-    """The errors of predictions for a table's rows, as the module's text has it."""
-    error = np.clip(log_ratio - table.target, -_LARGEST, _LARGEST)
+    """Compute the errors of predictions for a table's rows, as described above."""
+    error = np.clip(log_ratio - table.target, -_MAX_ERROR, _MAX_ERROR)
     rows = first_rows(table, log_ratio, _FIRST)
     group = table.group[rows]
     count = np.maximum(np.bincount(group, minlength=len(table.problem)), 1)
@@ -79,7 +86,7 @@ def errors_of(table: FeatureTable, log_ratio: Floats) -> Errors:
 
 
 def first_rows(table: FeatureTable, log_ratio: Floats, count: int) -> npt.NDArray[np.int64]:
-    """Rows of each problem's configs that are predicted to be fastest."""
+    """Select the rows of each problem's configs that are predicted fastest."""
     rows = np.flatnonzero(table.is_config)
     order = rows[np.lexsort((log_ratio[rows], table.group[rows]))]
     ids = table.group[order]
@@ -91,8 +98,8 @@ def first_rows(table: FeatureTable, log_ratio: Floats, count: int) -> npt.NDArra
 def fit_uncertainty(
     network: TimingNetwork, table: FeatureTable, log_ratio: Floats, seed: int = 0
 ) -> None:
-    """Train a network's doubt on a part it was not trained on, in place: the deviations under
-    which the errors found are most likely, and then the regret found."""
+    """Fit a network's uncertainty in place, on problems it was not trained on: by the likelihood of
+    the errors, and then by the regret."""
     _fit_deviations(network, table, log_ratio, seed)
     shrink = _shrink(table, log_ratio, row_uncertainties(network, table))
     with torch.no_grad():
@@ -102,22 +109,21 @@ def fit_uncertainty(
 def _fit_deviations(
     network: TimingNetwork, table: FeatureTable, log_ratio: Floats, seed: int
 ) -> None:
-    found = errors_of(table, log_ratio)
+    errors = errors_of(table, log_ratio)
     device = network.problem_norm.mean.device
-    met, place = np.unique(found.problem, return_inverse=True)
+    problems, place = np.unique(errors.problem, return_inverse=True)
     with torch.no_grad():
-        inputs = _inputs(network, table, met)
-    kind, problem = (torch.from_numpy(x).to(device) for x in (found.kind, place))
+        inputs = _inputs(network, table, problems)
+    kind, problem = (torch.from_numpy(x).to(device) for x in (errors.kind, place))
     error, noise, weight = (
-        torch.from_numpy(x).to(device) for x in (found.error, found.noise, found.weight)
+        torch.from_numpy(x).to(device) for x in (errors.error, errors.noise, errors.weight)
     )
-    doubt = network.uncertainty
-    doubt.initialise(_typical(found))
-    biases = [doubt.first.bias, doubt.second.bias]
+    model = network.uncertainty
+    model.initialise(_typical(errors))
     optimizer = torch.optim.AdamW(
         [
-            {"params": [doubt.first.weight, doubt.second.weight], "weight_decay": _DECAY},
-            {"params": biases, "weight_decay": 0.0},
+            {"params": [model.first.weight, model.second.weight], "weight_decay": _DECAY},
+            {"params": [model.first.bias, model.second.bias], "weight_decay": 0.0},
         ],
         _RATE,
     )
@@ -125,34 +131,34 @@ def _fit_deviations(
     for epoch in range(_EPOCHS):
         for group in optimizer.param_groups:
             group["lr"] = _RATE * 0.5 * (1 + np.cos(np.pi * epoch / _EPOCHS))
-        for piece in torch.from_numpy(rng.permutation(len(found))).to(device).split(_BATCH):
-            deviation = torch.exp(doubt(inputs[problem[piece]]))
+        for piece in torch.from_numpy(rng.permutation(len(errors))).to(device).split(_BATCH):
+            deviation = torch.exp(model(inputs[problem[piece]]))
             sigma = deviation.gather(1, kind[piece, None]).squeeze(1)
             variance = torch.square(sigma) + torch.square(noise[piece])
-            unlikely = torch.log(variance) + torch.square(error[piece]) / variance
+            loss = torch.log(variance) + torch.square(error[piece]) / variance
             optimizer.zero_grad()
-            ((weight[piece] * unlikely).sum() / weight[piece].sum()).backward()
+            ((weight[piece] * loss).sum() / weight[piece].sum()).backward()
             optimizer.step()
 
 
 def _shrink(table: FeatureTable, log_ratio: Floats, sigma: Floats) -> float:
-    """The factor on the deviation of configs with which expected regret is the regret found, on
-    problems where noise has no great part in it."""
-    clear = [d for d in decisions(table, log_ratio, sigma) if d.is_clear(_CLEAR)]
-    if len(clear) < _LEAST_CLEAR:
-        return _USUAL_SHRINK
-    measured = np.mean([d.regret(k) for d in clear for k in _SHRUNK_AT])
+    """Factor on the deviation of configs that makes the expected regret the measured one, on
+    problems with little noise."""
+    points = [p for p in calibration_points(table, log_ratio, sigma) if p.is_clear(_CLEAR_NOISE)]
+    if len(points) < _MIN_CLEAR:
+        return _DEFAULT_SHRINK
+    measured = np.mean([p.regret(k) for p in points for k in _SHRUNK_AT])
     predicted = [
-        np.mean([d.expected(k, shrink) for d in clear for k in _SHRUNK_AT]) for shrink in _SHRINKS
+        np.mean([p.expected(k, shrink) for p in points for k in _SHRUNK_AT]) for shrink in _SHRINKS
     ]
     return float(np.interp(measured, predicted, _SHRINKS))
 
 
 def row_uncertainties(network: TimingNetwork, table: FeatureTable) -> Floats:
-    """Error estimates of each row of a table."""
-    met, place = np.unique(table.group, return_inverse=True)
+    """Error estimate of each row of a table."""
+    problems, place = np.unique(table.group, return_inverse=True)
     with torch.no_grad():
-        values = torch.exp(network.uncertainty(_inputs(network, table, met))).cpu().numpy()
+        values = torch.exp(network.uncertainty(_inputs(network, table, problems))).cpu().numpy()
     column = np.where(table.is_aten, VENDOR, np.where(table.is_config, CONFIGS, SPLITS))
     return np.asarray(values[place, column], np.float32)
 
@@ -160,7 +166,7 @@ def row_uncertainties(network: TimingNetwork, table: FeatureTable) -> Floats:
 def _inputs(
     network: TimingNetwork, table: FeatureTable, problems: npt.NDArray[np.int64]
 ) -> torch.Tensor:
-    """What the doubt sees of these problems."""
+    """Inputs of the uncertainty for these problems."""
     network.eval()
     device = network.problem_norm.mean.device
     problem = torch.from_numpy(table.problem[problems]).to(device)
@@ -168,15 +174,65 @@ def _inputs(
     return network.uncertainty.inputs(network.problem_norm(problem), members)
 
 
-def _typical(found: Errors) -> list[float]:
-    """The deviation of each kind over all problems; a guess where there is none of it."""
+def _typical(errors: Errors) -> list[float]:
+    """Deviation of each kind over all problems; a default for a kind without errors."""
     result = []
     for kind in (CONFIGS, VENDOR, SPLITS):
-        mask = found.kind == kind
+        mask = errors.kind == kind
         if not mask.any():
-            result.append(_UNKNOWN)
+            result.append(_DEFAULT_SIGMA)
             continue
-        excess = np.square(found.error[mask]) - np.square(found.noise[mask])
-        mean = float(np.average(excess, weights=found.weight[mask]))
+        excess = np.square(errors.error[mask]) - np.square(errors.noise[mask])
+        mean = float(np.average(excess, weights=errors.weight[mask]))
         result.append(max(mean, 1e-4) ** 0.5)
     return result
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationPoint:
+    """Rows of a problem in the order of benchmarking, ATen second at the latest."""
+
+    time: npt.NDArray[np.float64]
+    predicted: npt.NDArray[np.float64]
+    """Predicted log times."""
+    sigma: npt.NDArray[np.float64]
+    noise: npt.NDArray[np.float64]
+    aten: int | None
+    """Position of ATen."""
+
+    def is_clear(self, noise: float) -> bool:
+        """True if there is a choice whose first few times have at most this mean noise."""
+        return len(self.time) > _FEW and float(self.noise[:_FEW].mean()) < noise
+
+    def regret(self, k: int) -> float:
+        """Measured log regret of benchmarking the first `k`."""
+        return float(np.log(self.time[:k].min() / self.time.min()))
+
+    def expected(self, k: int, shrink: float = 1.0) -> float:
+        """Expected log regret of that, including measurement noise, with the deviations of all but
+        ATen shrunk."""
+        factor = np.full(len(self.sigma), shrink)
+        if self.aten is not None:
+            factor[self.aten] = 1
+        sigma = np.hypot(factor * self.sigma, self.noise)[:_BENCHMARKED]
+        expected = expected_regrets(self.predicted[:_BENCHMARKED], sigma)
+        return float(expected[min(k, len(expected)) - 1])
+
+
+def calibration_points(
+    table: FeatureTable, log_ratio: Floats, sigma: Floats
+) -> Iterator[CalibrationPoint]:
+    """Yield each problem of a table."""
+    order = np.lexsort((log_ratio, table.group))
+    for rows in np.split(order, np.flatnonzero(np.diff(table.group[order])) + 1):
+        place = np.flatnonzero(table.is_aten[rows])
+        if len(place) and place[0] > 1:
+            rows = np.concatenate([rows[:1], rows[place[:1]], np.delete(rows, place[0])[1:]])
+            place = np.ones(1, np.int64)
+        yield CalibrationPoint(
+            table.time_us[rows].astype(np.float64),
+            log_ratio[rows].astype(np.float64),
+            sigma[rows].astype(np.float64),
+            table.noise[rows].astype(np.float64),
+            int(place[0]) if len(place) else None,
+        )
