@@ -1,14 +1,14 @@
-"""Damaged and hostile files by the thousand, read in a process that may die of them.
+"""Reads thousands of damaged and hostile files in a process that may die of them.
 
     python -m tests.files.fuzz --per-format 2000 --seed 0
 
-Every file has to end in one of two ways: refused with one sentence that names it, or read as
-something valid. Anything else (another exception, a signal, a file that takes for ever or fills
-the memory, a damaged Parquet file that reads as other data) is counted and shown.
+Every file must either be refused with one sentence that names it, or be read as something valid.
+Anything else (another exception, a signal, a file that takes forever or fills the memory, a
+damaged Parquet file that reads as other data) is counted and shown.
 
-Half of the Parquet files are mutated as they are: damage, which checksums must catch. For the other
-half the mutation is followed by making the file's seal right again, or starts from a file without
-page checksums: what an attacker would do, so that the decoders themselves meet the bytes.
+Half of the Parquet files are damaged versions of a file that we wrote, which page checksums must
+catch. The other half start from files without page checksums, so that the decoders themselves are
+exposed to the bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ import subprocess
 import sys
 import tempfile
 import traceback
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +38,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests import samples
-from torch_diode.files import checksum
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.files.shape_sets import read_shapes, write_shapes
 from torch_diode.files.solutions import read_solution
@@ -70,122 +68,67 @@ SOLUTIONS: tuple[Any, ...] = (
 
 @dataclass
 class Tally:
-    """What became of the files of one format."""
+    """Outcomes of the files of one format."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     shown: list[str] = field(default_factory=list)
 
     def add(self, outcome: str, file: str, detail: str) -> None:
-        """Count one; keep the first few that should not have happened."""
+        """Count an outcome and show the first few bad ones."""
         self.outcomes[outcome] += 1
         if outcome not in ("refused", "valid") and len(self.shown) < 5:
             self.shown.append(f"{outcome}: {file}: {detail}")
 
     @property
     def bad(self) -> int:
-        """Files that ended in a way none may."""
+        """The number of bad outcomes."""
         return sum(n for outcome, n in self.outcomes.items() if outcome not in ("refused", "valid"))
 
 
 # Mutations of bytes
 
-
-def flip(chance: random.Random, data: bytearray) -> None:
-    for _ in range(chance.choice((1, 1, 2, 8))):
-        place = chance.randrange(len(data))
-        data[place] ^= 1 << chance.randrange(8)
-
-
-def truncate(chance: random.Random, data: bytearray) -> None:
-    del data[chance.randrange(len(data)) :]
-
-
-def insert(chance: random.Random, data: bytearray) -> None:
-    place = chance.randrange(len(data))
-    data[place:place] = chance.randbytes(chance.choice((1, 2, 16)))
-
-
-def delete(chance: random.Random, data: bytearray) -> None:
-    place = chance.randrange(len(data))
-    del data[place : place + chance.choice((1, 2, 16))]
-
-
-def splice(chance: random.Random, data: bytearray) -> None:
-    start, end = sorted(chance.randrange(len(data)) for _ in range(2))
-    place = chance.randrange(len(data))
-    data[place:place] = data[start : min(end, start + 4096)]
-
-
-def overwrite(chance: random.Random, data: bytearray) -> None:
-    place = chance.randrange(len(data))
-    data[place : place + 8] = chance.choice((b"\xff" * 8, b"\0" * 8, chance.randbytes(8)))
-
-
-def inflate(chance: random.Random, data: bytearray) -> None:
-    """A number that may be a length, made huge: four bytes, or a varint as Thrift has it."""
-    place = chance.randrange(max(len(data) - 8, 1))
-    huge = chance.choice(
-        (
-            struct.pack("<I", chance.choice((2**31 - 1, 2**32 - 1, 2**30))),
-            struct.pack(">I", 2**31 - 1),
-            b"\xfe\xff\xff\xff\x0f",
-            b"\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
-        )
-    )
-    data[place : place + len(huge)] = huge
-
-
-def repeat(chance: random.Random, data: bytearray) -> None:
-    data += data[: chance.randrange(len(data))]
-
-
-def empty(_: random.Random, data: bytearray) -> None:
-    data.clear()
-
-
-def wrong_magic(chance: random.Random, data: bytearray) -> None:
-    data[:4] = chance.randbytes(4)
-    if chance.random() < 0.5:
-        data[-4:] = chance.randbytes(4)
-
-
-def not_utf_8(chance: random.Random, data: bytearray) -> None:
-    place = chance.randrange(len(data))
-    data[place : place + 2] = chance.choice((b"\xff\xfe", b"\xc0\x80", b"\xed\xa0\x80", b"\x80"))
-
-
-BYTES = (
-    *(flip, truncate, insert, delete, splice, overwrite, inflate) * 4,
-    repeat,
-    empty,
-    wrong_magic,
-    not_utf_8,
-    not_utf_8,
+HUGE = (
+    *(struct.pack("<I", number) for number in (2**31 - 1, 2**32 - 1, 2**30)),
+    struct.pack(">I", 2**31 - 1),
+    b"\xfe\xff\xff\xff\x0f",  # as a varint
+    b"\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
 )
+NOT_UTF_8 = (b"\xff\xfe", b"\xc0\x80", b"\xed\xa0\x80", b"\x80")
+MUTATIONS = ("flip", "truncate", "insert", "delete", "splice", "overwrite", "inflate") * 4
+MUTATIONS += ("repeat", "empty", "wrong magic", "not UTF-8", "not UTF-8")
+IN_PLACE = ("flip", "insert", "delete", "overwrite", "inflate", "splice")
 
 
-# Mutations of what a file means
+def mutate(chance: random.Random, data: bytearray, mutation: str) -> None:
+    end, place, size = len(data), chance.randrange(len(data)), chance.choice((1, 2, 16))
+    if mutation == "flip":
+        for _ in range(chance.choice((1, 1, 2, 8))):
+            data[chance.randrange(end)] ^= 1 << chance.randrange(8)
+        return
+    low, high = sorted(chance.randrange(end) for _ in range(2))
+    eight = chance.choice((b"\xff" * 8, b"\0" * 8, chance.randbytes(8)))
+    huge = chance.choice(HUGE)  # the place may be that of a length
+    replaced: dict[str, tuple[int, int, bytes]] = {
+        "truncate": (place, end, b""),
+        "insert": (place, place, chance.randbytes(size)),
+        "delete": (place, place + size, b""),
+        "splice": (place, place, bytes(data[low : min(high, low + 4096)])),
+        "overwrite": (place, place + 8, eight),
+        "inflate": (place, place + len(huge), huge),
+        "repeat": (end, end, bytes(data[:place])),
+        "empty": (0, end, b""),
+        "wrong magic": (chance.choice((0, end - 4)), end, chance.randbytes(4)),
+        "not UTF-8": (place, place + 2, chance.choice(NOT_UTF_8)),
+    }
+    start, stop, new = replaced[mutation]
+    data[start : min(stop, start + 4) if mutation == "wrong magic" else stop] = new
 
-STRANGE: tuple[Any, ...] = (
-    None,
-    True,
-    -1,
-    0,
-    1.5,
-    -0.0,
-    2**31,
-    2**63 - 1,
-    "",
-    "float17",
-    "NVIDIA H200\n",
-    "\N{GRINNING FACE}",
-    "x" * 5000,
-    "os.system('true')",
-    [],
-    {},
-    [[]],
-    {"a": 1},
-)
+
+# Mutations of the content
+
+NUMBERS: tuple[Any, ...] = (None, True, -1, 0, 1.5, -0.0, 2**31, 2**63 - 1)
+TEXTS = ("", "float17", "NVIDIA H200\n", "\N{GRINNING FACE}", "x" * 5000, "os.system('true')")
+STRANGE: tuple[Any, ...] = (*NUMBERS, *TEXTS, [], {}, [[]], {"a": 1})
 ONLY_JSON: tuple[Any, ...] = (float("nan"), float("inf"), -float("inf"), 10**400, "\ud800")
 
 
@@ -198,8 +141,8 @@ def places(value: Any, levels: int = 50) -> Iterator[tuple[Any, Any]]:
             yield from places(value[key], levels - 1)
 
 
-def meaning(chance: random.Random, tree: Any, strange: tuple[Any, ...]) -> Any:
-    """A tree with something in it that should not be there."""
+def change_content(chance: random.Random, tree: Any, strange: tuple[Any, ...]) -> Any:
+    """Change a few places of a tree into something unexpected."""
     for _ in range(chance.choice((1, 1, 1, 3))):
         holder, key = chance.choice(list(places(tree)))
         act = chance.randrange(9)
@@ -224,7 +167,7 @@ def meaning(chance: random.Random, tree: Any, strange: tuple[Any, ...]) -> Any:
 
 
 def deep(chance: random.Random) -> Any:
-    """Nesting: a little, or as much as an encoder can write."""
+    """A nested value, up to what an encoder can write."""
     value: Any = 1
     for _ in range(chance.choice((5, 100, 400))):
         value = [value] if chance.random() < 0.5 else {"a": value}
@@ -232,7 +175,7 @@ def deep(chance: random.Random) -> Any:
 
 
 def nested_text(chance: random.Random) -> bytes:
-    """Nesting no encoder would write."""
+    """Deeper nesting than an encoder would write."""
     depth = chance.choice((10_000, 200_000))
     return chance.choice((b"[", b'{"a":', b'{"hardware":', b'[{"format":[')) * depth
 
@@ -278,10 +221,10 @@ def sources(home: Path) -> dict[str, list[bytes]]:
 
 
 def mutated(form: str, chance: random.Random, originals: list[bytes]) -> tuple[bytes, bool]:
-    """One bad file, and whether checksums have to show that it is not as it was written."""
+    """One bad file, and whether its checksums must show the damage."""
     if form == "parquet" and chance.random() < 0.45:
         data = bytearray(originals[0])
-        chance.choice(BYTES)(chance, data)
+        mutate(chance, data, chance.choice(MUTATIONS))
         return bytes(data), True
     hostile = hostile_parquet if form == "parquet" else hostile_text
     return hostile(form, chance, bytearray(chance.choice(originals))), False
@@ -291,34 +234,36 @@ def hostile_text(form: str, chance: random.Random, data: bytearray) -> bytes:
     if chance.random() < 0.02:
         return nested_packed(chance) if form == "msgpack" else nested_text(chance)
     if chance.random() < 0.5:
-        chance.choice(BYTES)(chance, data)
+        mutate(chance, data, chance.choice(MUTATIONS))
         return bytes(data)
     if form == "msgpack":
-        tree = meaning(chance, msgpack.unpackb(data), STRANGE)
+        tree = change_content(chance, msgpack.unpackb(data), STRANGE)
         return bytes(msgpack.packb(tree))
-    tree = meaning(chance, json.loads(data), STRANGE + ONLY_JSON)
+    tree = change_content(chance, json.loads(data), STRANGE + ONLY_JSON)
     return json.dumps(tree).encode()
 
 
 def hostile_parquet(_: str, chance: random.Random, data: bytearray) -> bytes:
     if chance.random() < 0.15:
         return strange_columns(chance)
-    mutate = aim_at_footer if chance.random() < 0.5 else chance.choice(BYTES)
-    mutate(chance, data)
-    return resealed(bytes(data))
+    if chance.random() < 0.5:
+        mutate_footer(chance, data)
+    else:
+        mutate(chance, data, chance.choice(MUTATIONS))
+    return bytes(data)
 
 
-def aim_at_footer(chance: random.Random, data: bytearray) -> None:
-    """A mutation inside the footer: few bytes that decide what all others mean."""
+def mutate_footer(chance: random.Random, data: bytearray) -> None:
+    """Mutate the footer: few bytes that decide what all others mean."""
     (size,) = struct.unpack("<I", data[-8:-4])
     start = len(data) - 8 - size
     footer = data[start:-8]
-    chance.choice((flip, insert, delete, overwrite, inflate, splice))(chance, footer)
+    mutate(chance, footer, chance.choice(IN_PLACE))
     data[start:] = bytes(footer) + struct.pack("<I", len(footer)) + b"PAR1"
 
 
 def strange_columns(chance: random.Random) -> bytes:
-    """Whole Parquet, made by pyarrow, of something that is no dataset."""
+    """A valid Parquet file of something that is not a dataset."""
     table = samples.dataset().table
     name = chance.choice(table.column_names)
     values = table.column(name).to_pylist()
@@ -336,20 +281,11 @@ def strange_columns(chance: random.Random) -> bytes:
     return sink.getvalue()
 
 
-def resealed(data: bytes) -> bytes:
-    """The file with the checksum its bytes now have."""
-    start = data.rfind(checksum.NAME) + len(checksum.NAME) + 2
-    if checksum.NAME not in data or start + 8 > len(data):
-        return data
-    blank = data[:start] + checksum.UNSEALED + data[start + 8 :]
-    return data[:start] + b"%08x" % zlib.crc32(blank) + data[start + 8 :]
-
-
 # Reading them
 
 
 def worker() -> None:
-    """Reads the files named on standard input, and says of each what became of it."""
+    """Read the files named on standard input and print the outcome of each."""
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # an alarm ends the process, whatever it does
     for line in sys.stdin:
@@ -364,15 +300,15 @@ def worker() -> None:
 
 
 def most_memory() -> int:
-    """Bytes this process had at most. Not `ru_maxrss`: a process starts with its parent's."""
+    """Peak memory of this process in bytes. Not `ru_maxrss`, which includes the parent's."""
     text = Path("/proc/self/status").read_text(encoding="ascii")
     return int(text.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 def read(form: str, path: Path) -> tuple[str, str]:
-    """What becomes of one file."""
+    """The outcome of one file."""
     try:
-        found = READERS[form](path)
+        content = READERS[form](path)
     except (FileFaultError, EmptySelectionError) as fault:
         text = str(fault)
         if not text.startswith(str(path)) or "\n" in text or len(text) > 600 + len(str(path)):
@@ -380,14 +316,14 @@ def read(form: str, path: Path) -> tuple[str, str]:
         return "refused", text
     except BaseException:  # noqa: BLE001 - whatever it is, it is what is looked for
         return "traceback", traceback.format_exc(limit=-3)
-    if isinstance(found, Dataset):
-        Dataset.from_timings(list(found))  # every row can be looked at, and is valid
-        return "valid", found.digest
+    if isinstance(content, Dataset):
+        Dataset.from_timings(list(content))  # every row is readable and valid
+        return "valid", content.digest
     return "valid", ""
 
 
 class Reader:
-    """A worker, started again whenever a file has killed it."""
+    """A worker process, restarted whenever a file kills it."""
 
     def __init__(self) -> None:
         self.process = self._start()
@@ -406,7 +342,7 @@ class Reader:
         )
 
     def read(self, form: str, path: Path) -> tuple[str, str]:
-        """What became of a file; `crash` or `hang` where the worker did not live to say."""
+        """The outcome of a file; `crash` or `hang` where the worker did not report one."""
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -425,7 +361,6 @@ class Reader:
         return "crash", f"exit code {code}"
 
     def close(self) -> None:
-        """Let the worker go."""
         self.process.stdin.close()  # type: ignore[union-attr]
         self.process.wait()
 

@@ -88,14 +88,17 @@ def solution_of(data):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda d: d.update(hardware=[]), "no object 'hardware'"),
+        (lambda d: d.update(hardware=[]), "hardware: got list; expected an object"),
         (
             lambda d: d["hardware"].update(
                 {"!!!": {"operation": {"mm": {"solution": {"{}": {}}}}}}
             ),
             "hardware name",
         ),
-        (lambda d: solution_of(d).update(timed_configs={}), "no list 'timed_configs'"),
+        (
+            lambda d: solution_of(d).update(timed_configs={}),
+            "timed_configs: got dict; expected a list",
+        ),
         (lambda d: solution_of(d)["timed_configs"].append(5), "got 5; expected config and time"),
         (lambda d: solution_of(d)["timed_configs"][0].update(time=-1), "version 1.time: got -1"),
         (lambda d: solution_of(d)["timed_configs"][0].update(time=True), "version 1.time"),

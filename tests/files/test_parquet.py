@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,7 +11,6 @@ from hypothesis import given
 
 from tests import samples
 from tests.strategies import datasets
-from torch_diode.files import checksum
 from torch_diode.files.parquet import read_parquet, write_parquet
 from torch_diode.types import schema as spec
 from torch_diode.types.errors import FileFaultError
@@ -42,10 +43,9 @@ def test_anybody_can_read_the_columns(tmp_path):
 
 
 def test_pages_have_checksums_and_are_refused_when_they_do_not_match(tmp_path):
-    """Without the seal too: a page whose bytes changed never reads as if it were whole."""
     file = tmp_path / "x.parquet"
     write_parquet(file, samples.dataset())
-    whole = file.read_bytes().replace(checksum.NAME, b"x" * len(checksum.NAME))
+    whole = file.read_bytes()
     group = pq.read_metadata(file).row_group(0)
     for number in range(group.num_columns):
         chunk = group.column(number)
@@ -56,23 +56,40 @@ def test_pages_have_checksums_and_are_refused_when_they_do_not_match(tmp_path):
         assert "not a whole Parquet file" in refused(file)
 
 
+def test_no_flipped_bit_reads_as_other_timings(tmp_path):
+    """In the pages and in the footer, which has no checksum of its own."""
+    file = tmp_path / "x.parquet"
+    write_parquet(file, samples.dataset())
+    whole = file.read_bytes()
+    chance = random.Random(0)
+    for _ in range(400):
+        damaged = bytearray(whole)
+        damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+        file.write_bytes(damaged)
+        with contextlib.suppress(FileFaultError):
+            assert read_parquet(file).digest == samples.dataset().digest
+
+
+def test_a_file_of_an_earlier_release_with_a_checksum_in_its_footer_reads(tmp_path):
+    file = tmp_path / "x.parquet"
+    metadata = {**HEADER, b"torch_diode_crc32": b"0123abcd"}
+    pq.write_table(samples.dataset().table.replace_schema_metadata(metadata), file)
+    assert read_parquet(file).digest == samples.dataset().digest
+
+
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.9, 0.999])
 def test_a_truncated_file_is_refused(tmp_path, part):
     file = tmp_path / "x.parquet"
     write_parquet(file, samples.dataset())
     whole = file.read_bytes()
     file.write_bytes(whole[: int(len(whole) * part)])
-    refused(file)
+    assert ("got an empty file" if part == 0 else "not a whole Parquet file") in refused(file)
 
 
-def test_what_is_no_parquet_is_refused(tmp_path):
+def test_a_file_without_our_header_is_refused(tmp_path):
     file = tmp_path / "x.parquet"
     file.write_text("hello")
     assert "not a whole Parquet file" in refused(file)
-
-
-def test_parquet_of_somebody_else_is_refused(tmp_path):
-    file = tmp_path / "x.parquet"
     pq.write_table(pa.table({"a": [1]}), file)
     assert "without torch-diode's header" in refused(file)
 
@@ -144,7 +161,7 @@ def test_a_missing_column_with_a_default_is_filled_in(tmp_path):
     assert read_parquet(file).digest == samples.dataset().digest
 
 
-def test_rows_in_many_groups_read_as_one(tmp_path):
+def test_row_groups_read_as_one(tmp_path):
     file = tmp_path / "x.parquet"
     pq.write_table(samples.dataset().table.replace_schema_metadata(HEADER), file, row_group_size=2)
     assert read_parquet(file).digest == samples.dataset().digest

@@ -32,9 +32,9 @@ def test_one_problem_stands_on_one_line(tmp_path):
 @pytest.mark.parametrize(
     ("operations", "said"),
     [
-        ([], "operations: got no object"),
-        ({"mm": {}}, "operations 'mm': got no list of objects"),
-        ({"mm": [5]}, "operations 'mm': got no list of objects"),
+        ([], "operations: got list; expected an object"),
+        ({"mm": {}}, "operations 'mm': got dict; expected a list"),
+        ({"mm": [5]}, "operations 'mm': got int; expected an object"),
         ({"matmul": [{"M": 1, "N": 1, "K": 1}]}, "MMShape.op: got 'matmul'"),
         ({"mm": [{"M": 1, "N": 1}]}, "got no field 'K'"),
         ({"mm": [{"M": 1, "N": 1, "K": 1, "op": "bmm"}]}, "got a bmm problem under 'mm'"),

@@ -53,7 +53,7 @@ def test_what_the_problem_decides_is_passed_over():
         ({}, "got no config"),
         ({"config": []}, "got no config"),
         ({"config": {}}, "expected a list"),
-        ({"config": [5]}, "got 5; expected an object"),
+        ({"config": [5]}, "got int; expected an object"),
         ({"config": [{"block_m": 64}]}, "got no field 'block_n'"),
         ({"config": [{**BLOCKS, "stages": 2}]}, "unknown field 'stages'"),
         ({"config": [{**BLOCKS, "num_warps": 3}]}, "num_warps: got 3"),

@@ -1,5 +1,5 @@
-"""How what torch-diode talks about is kept on disk.
+"""Serialization of the domain types.
 
-Datasets in Parquet, JSON and MessagePack, tables, shape sets and solutions in JSON. Reading never
-runs code, writing never leaves half a file, and every fault names the file.
+Datasets in Parquet, JSON and MessagePack; tables, shape sets and solutions in JSON. Reading never
+runs code, writing never leaves half a file, and every error names the file.
 """

@@ -1,4 +1,4 @@
-"""Writing a file so that it is there whole or not at all."""
+"""Atomic writes: a file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from torch_diode.files.file_errors import naming_file
 STDOUT = 1
 _STREAMS = {"/dev/stdin": 0, "/dev/stdout": STDOUT, "/dev/stderr": 2}
 _DESCRIPTORS = (Path("/dev/fd"), Path("/proc/self/fd"))
-"""What lies in these is an open file of ours, by its number."""
+"""Directories whose entries are this process's open files, by number."""
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path beside `path`; it takes `path`'s place when the block ends well.
+    """A temporary path beside `path`, which replaces `path` when the block ends without an error.
 
-    The name starts with a dot and ends in `.tmp`, so that a reader of the directory passes over
-    what a killed writer left behind. A link stays, and what it leads to is replaced; a device or a
-    pipe is no file to be replaced, and written to.
+    The name starts with a dot and ends in `.tmp`, so that readers of the directory skip what a
+    killed writer left behind. A link is kept and its target replaced; a device or a pipe is not
+    replaced but written to.
     """
     with naming_file(path):
-        if _is_written_to(Path(path)):
+        if _is_stream(Path(path)):
             with tempfile.TemporaryDirectory() as folder:
                 yield Path(folder) / "written"
                 with (Path(folder) / "written").open("rb") as source, _sink(Path(path)) as sink:
@@ -42,20 +42,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.touch(exist_ok=False)  # with the permissions any new file has
         try:
             yield temporary
-            _settle(temporary, target)
+            _commit(temporary, target)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 temporary.unlink()
 
 
-def _is_written_to(path: Path) -> bool:
+def _is_stream(path: Path) -> bool:
     if path.is_dir():
         raise IsADirectoryError
     return path.exists() and (not path.is_file() or descriptor(path) is not None)
 
 
 def descriptor(path: str | os.PathLike[str]) -> int | None:
-    """The open file of this process that a path names, such as /dev/stdout; None for any other."""
+    """The number of the open file that a path such as /dev/stdout names; None for other paths."""
     named = Path(path)
     if named.parent in _DESCRIPTORS and named.name.isdecimal():
         return int(named.name)
@@ -63,7 +63,7 @@ def descriptor(path: str | os.PathLike[str]) -> int | None:
 
 
 def _sink(path: Path) -> BinaryIO:
-    """Opened by its name, an open file would be emptied, and written from its beginning."""
+    # Opening an open file by its name would truncate it.
     number = descriptor(path)
     if number is None:
         return path.open("wb")
@@ -72,20 +72,20 @@ def _sink(path: Path) -> BinaryIO:
     return os.fdopen(os.dup(number), "wb")
 
 
-def _settle(temporary: Path, target: Path) -> None:
-    """Put the bytes on disk before the name: after a power cut a name must not outlive them."""
+def _commit(temporary: Path, target: Path) -> None:
+    # Flush before renaming: after a power cut, the name must not refer to missing bytes.
     with temporary.open("rb") as stream:
         os.fsync(stream.fileno())
     temporary.replace(target)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """`text` as a file, whole or not at all."""
+    """Write `text` to a file atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes | bytearray) -> None:
-    """`data` as a file, whole or not at all."""
+    """Write `data` to a file atomically."""
     with replacing(path) as temporary:
         temporary.write_bytes(data)

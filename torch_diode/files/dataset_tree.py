@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from torch_diode.files import legacy
 from torch_diode.files.header import check_header, header, provenance_of
 from torch_diode.types import schema as spec
 from torch_diode.types import validation
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.problem import PROBLEM_FIELDS, MMShape
+from torch_diode.types.problem import MMShape
 
 _ROW_NAMES = (*spec.CANDIDATE_NAMES, "time_us", "spread", "repeats", "status")
 _ROW_DEFAULTS = {name: spec.BY_NAME[name].default for name in _ROW_NAMES}
@@ -22,7 +22,7 @@ _ENTRY_NAMES = ("problem", "measured", "timings")
 
 
 def to_tree(dataset: Dataset) -> dict[str, Any]:
-    """The tree of a dataset. Timings measured in one way stand together under their problem."""
+    """The tree of a dataset. Timings of one problem and one way of measuring form one entry."""
     tree = header("dataset", spec.SCHEMA_VERSION, dataset.provenance)
     hardware: dict[str, dict[str, list[Any]]] = {}
     groups = dataset.group((*spec.GROUP_NAMES, *spec.MEASURED_NAMES))
@@ -43,21 +43,16 @@ def to_tree(dataset: Dataset) -> dict[str, Any]:
 
 
 def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Each row's candidate and result, what has its default left out."""
-    names = [n for n in _ROW_NAMES if n != "template"]
-    columns = [_plain(table.column(name)) for name in names]
-    defaults = [_ROW_DEFAULTS[name] for name in names]
-    templates = table.column("template").to_pylist()
-    for template, *values in zip(templates, *columns, strict=True):
-        given = zip(names, values, defaults, strict=True)
-        yield {
-            "template": template,
-            **{n: value for n, value, default in given if value != default},
-        }
+    """The candidate and result of each row, without the fields that have their default."""
+    defaults = _ROW_DEFAULTS.items()
+    columns = [_plain(table.column(name)) for name in _ROW_NAMES]
+    for values in zip(*columns, strict=True):
+        fields = zip(defaults, values, strict=True)
+        yield {name: value for (name, default), value in fields if value != default}
 
 
 def _plain(column: pa.ChunkedArray) -> list[Any]:
-    """Python values; a single-precision time as the shortest number that reads back as it."""
+    """Python values; a single-precision number as the shortest text that reads back as it."""
     if column.type != pa.float32():
         return list(column.to_pylist())
     values = column.combine_chunks().to_numpy(zero_copy_only=False)
@@ -67,7 +62,9 @@ def _plain(column: pa.ChunkedArray) -> list[Any]:
 def from_tree(tree: Any) -> Dataset:
     """The dataset of a tree, of this version or the first."""
     if isinstance(tree, dict) and "format" not in tree and "hardware" in tree:
-        return legacy.dataset_of_version_1(tree)
+        from torch_diode.files.legacy import dataset_of_version_1
+
+        return dataset_of_version_1(tree)
     check_header(tree, "dataset", spec.SCHEMA_VERSION)
     validation.known_keys(
         "dataset", tree, ("format", "version", "provenance", "hardware"), ("hardware",)
@@ -76,39 +73,29 @@ def from_tree(tree: Any) -> Dataset:
     parts = list(_entries(tree["hardware"]))
     if not parts:
         return Dataset(Dataset.empty().table, provenance)
-    sizes = np.array([len(timings) for *_, timings in parts])
-    columns: dict[str, pa.Array] = {"hardware": _spread([p[0] for p in parts], sizes, spec.TEXT)}
-    for name in PROBLEM_FIELDS:
-        heads = [getattr(problem, name) for _, problem, _, _ in parts]
-        columns[name] = _spread(heads, sizes, spec.BY_NAME[name].type)
-    for name in spec.MEASURED_NAMES:
-        heads = [measured[name] for _, _, measured, _ in parts]
-        columns[name] = _spread(heads, sizes, spec.BY_NAME[name].type)
-    rows = [row for *_, timings in parts for row in timings]
-    named = set().union(*rows)
-    validation.known_keys("timing", dict.fromkeys(named), _ROW_NAMES)
-    for name in _ROW_NAMES:
-        if name in named:  # the dataset fills in what no row names
-            columns[name] = row_column(rows, name)
+    sizes = np.array([len(timings) for _, timings in parts])
+    columns: dict[str, pa.Array] = {
+        name: _repeated([head[name] for head, _ in parts], sizes, name) for name in parts[0][0]
+    }
+    rows = [row for _, timings in parts for row in timings]
+    used = set().union(*rows)
+    validation.known_keys("timing", dict.fromkeys(used), _ROW_NAMES)
+    for name, default in _ROW_DEFAULTS.items():
+        if name in used:  # the dataset fills in other columns
+            columns[name] = _array([row.get(name, default) for row in rows], name)
     return Dataset(pa.table(columns), provenance)
 
 
-def _entries(hardware: Any) -> Iterator[tuple[str, MMShape, dict[str, str], list[Any]]]:
-    for name, operations in _items("hardware", hardware):
-        for op, entries in _items(f"hardware {name!r:.80}", operations):
-            if not isinstance(entries, list):
-                where = f"{name!r:.80} {op!r:.40}"
-                raise InvalidValueError(f"{where}: got no list of problems; expected one")
-            for entry in entries:
-                owner = f"{name!r:.80} {op!r:.40} entry"
-                validation.known_keys(owner, entry, _ENTRY_NAMES, ("problem", "timings"))
-                yield name, _problem(op, entry["problem"]), _measured(entry), _timings(entry)
-
-
-def _items(owner: str, data: Any) -> Iterable[tuple[str, Any]]:
-    if not isinstance(data, dict):
-        raise InvalidValueError(f"{owner}: got {type(data).__name__}; expected an object")
-    return data.items()
+def _entries(hardware: Any) -> Iterator[tuple[dict[str, Any], list[Any]]]:
+    """The columns that the timings of an entry share, and those timings."""
+    for name, operations in validation.mapping("hardware", hardware).items():
+        operations = validation.mapping(f"hardware {name!r:.80}", operations)
+        for op, entries in operations.items():
+            owner = f"{name!r:.80} {op!r:.40}"
+            for entry in validation.sequence(owner, entries):
+                validation.known_keys(f"{owner} entry", entry, _ENTRY_NAMES, ("problem", "timings"))
+                problem = _problem(op, entry["problem"]).to_dict()
+                yield {"hardware": name, **problem, **_measured(entry)}, _timings(entry)
 
 
 def _problem(op: str, data: Any) -> MMShape:
@@ -124,16 +111,10 @@ def _measured(entry: dict[str, Any]) -> dict[str, str]:
 
 
 def _timings(entry: dict[str, Any]) -> list[Any]:
-    timings = entry["timings"]
-    if not isinstance(timings, list) or not all(type(row) is dict for row in timings):
-        raise InvalidValueError("timings: got something else than a list of objects")
+    timings = validation.sequence("timings", entry["timings"])
+    if not all(type(row) is dict for row in timings):
+        raise InvalidValueError("timings: got a list of something else; expected objects")
     return timings
-
-
-def row_column(rows: list[dict[str, Any]], name: str) -> pa.Array:
-    """One field of all rows as an array of its type, defaults filled in."""
-    default = _ROW_DEFAULTS[name]
-    return _array([row.get(name, default) for row in rows], name)
 
 
 def _array(values: list[Any], name: str) -> pa.Array:
@@ -143,9 +124,9 @@ def _array(values: list[Any], name: str) -> pa.Array:
     else:
         wanted = (int, float) if column.type == pa.float32() else (int,)
     allowed = {*wanted, type(None)} if column.nullable else set(wanted)
-    strange = set(map(type, values)) - allowed
-    if strange:
-        value = next(v for v in values if type(v) in strange)
+    wrong = set(map(type, values)) - allowed
+    if wrong:
+        value = next(v for v in values if type(v) in wrong)
         names = " or ".join(t.__name__ for t in wanted)
         raise InvalidValueError(f"timing field {name!r}: got {value!r:.60}; expected {names}")
     try:
@@ -154,8 +135,9 @@ def _array(values: list[Any], name: str) -> pa.Array:
         raise InvalidValueError(f"timing field {name!r}: {fault!s:.120}") from None
 
 
-def _spread(heads: list[Any], sizes: Any, type_: pa.DataType) -> pa.Array:
-    """One value a problem, repeated for each of its rows."""
+def _repeated(heads: list[Any], sizes: npt.NDArray[np.int64], name: str) -> pa.Array:
+    """A column with one value per entry, repeated for each of the entry's rows."""
+    type_ = spec.BY_NAME[name].type
     try:
         values = pa.array(heads, pa.string() if type_ == spec.TEXT else type_)
     except (pa.ArrowException, TypeError, UnicodeEncodeError) as fault:

@@ -6,9 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from torch_diode.files import dataset_tree, json, msgpack
 from torch_diode.files.file_errors import existing, naming_file
-from torch_diode.files.parquet import read_parquet, write_parquet
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
@@ -17,7 +15,7 @@ FORMS = ("parquet", "msgpack", "json")
 
 
 def form_of(path: str | os.PathLike[str]) -> str:
-    """The form a file name's ending names."""
+    """The form that a file name's ending stands for."""
     form = Path(path).suffix.lower().lstrip(".")
     if form not in FORMS:
         endings = ", ".join(f".{name}" for name in FORMS)
@@ -26,18 +24,18 @@ def form_of(path: str | os.PathLike[str]) -> str:
 
 
 def shards(path: str | os.PathLike[str], forms: Sequence[str] = FORMS) -> list[Path]:
-    """The files a path stands for: itself, or a directory's data files in order of their names.
+    """The files of a path: itself, or a directory's data files sorted by name.
 
-    Hidden files are passed over: they are what a killed writer left behind.
+    Hidden files are skipped: they are what a killed writer left behind.
     """
-    found = existing(path)
-    if not found.is_dir():
-        return [found]
+    folder = existing(path)
+    if not folder.is_dir():
+        return [folder]
     endings = {f".{form.lstrip('.').lower()}" for form in forms}
-    with naming_file(found):
+    with naming_file(folder):
         files = sorted(
             file
-            for file in found.iterdir()
+            for file in folder.iterdir()
             if file.suffix.lower() in endings and not file.name.startswith(".")
         )
     if not files:
@@ -53,10 +51,9 @@ def read_dataset(
     duplicates: str = "refuse",
     on_shard: Callable[[Path], None] | None = None,
 ) -> Dataset:
-    """The dataset in a file or a directory of shards; a faulty shard fails the whole."""
-    files = shards(path, forms)
+    """Read a dataset from a file or a directory of shards; a faulty shard is an error."""
     parts = []
-    for file in files:
+    for file in shards(path, forms):
         parts.append(_read_file(file))
         if on_shard is not None:
             on_shard(file)
@@ -66,23 +63,42 @@ def read_dataset(
         return Dataset.merge(parts, duplicates)
 
 
+# Each form is imported when a file of it is met, and with it the form's library.
+
+
 def _read_file(path: Path) -> Dataset:
     form = form_of(path)
     if form == "parquet":
+        from torch_diode.files.parquet import read_parquet
+
         return read_parquet(path)
-    data = json.read_json(path) if form == "json" else msgpack.read_msgpack(path)
-    with naming_file(path):
-        return dataset_tree.from_tree(data)
+    from torch_diode.files.dataset_tree import from_tree
+
+    if form == "json":
+        from torch_diode.files.json import read_json as read
+    else:
+        from torch_diode.files.msgpack import read_msgpack as read
+    dataset: Dataset = read(path, from_tree)
+    return dataset
 
 
 def write_dataset(dataset: Dataset, path: str | os.PathLike[str], form: str | None = None) -> None:
-    """A dataset as one file, whole or not at all; the form is the ending's unless given."""
+    """Write a dataset as one file atomically; the form is the ending's unless given."""
     form = form or form_of(path)
-    if form == "parquet":
-        write_parquet(path, dataset)
-    elif form == "msgpack":
-        msgpack.write_msgpack(path, dataset_tree.to_tree(dataset))
-    elif form == "json":
-        json.write_json(path, dataset_tree.to_tree(dataset), _TREE_DEPTH)
-    else:
+    if form not in FORMS:
         raise FileFaultError(f"{path}: got form {form!r}; expected one of {', '.join(FORMS)}")
+    if form == "parquet":
+        from torch_diode.files.parquet import write_parquet
+
+        write_parquet(path, dataset)
+        return
+    from torch_diode.files.dataset_tree import to_tree
+
+    if form == "json":
+        from torch_diode.files.json import write_json
+
+        write_json(path, to_tree(dataset), _TREE_DEPTH)
+    else:
+        from torch_diode.files.msgpack import write_msgpack
+
+        write_msgpack(path, to_tree(dataset))

@@ -1,4 +1,4 @@
-"""Turning whatever is wrong with a file into one sentence that names the file."""
+"""Errors of files: one sentence that names the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch_diode.types.errors import FileFaultError, InvalidValueError
 
 @contextmanager
 def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Within it, a fault of the file's content or of the file system names `path`."""
+    """Turn errors in the file's content or from the file system into ones that name `path`."""
     try:
         yield
     except InvalidValueError as fault:
@@ -30,10 +30,9 @@ def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def existing(path: str | os.PathLike[str]) -> Path:
-    """`path`, if something is there."""
-    found = Path(path)
+    """`path` as a `Path`, which must exist."""
     with naming_file(path):
-        there = found.exists()
-    if not there:
+        exists = Path(path).exists()
+    if not exists:
         raise FileFaultError(f"{path}: no such file or directory; check the path")
-    return found
+    return Path(path)

@@ -1,10 +1,11 @@
-"""JSON, read strictly and written for people: deep structure on lines, each record on one."""
+"""JSON, read strictly and written for reading: outer levels on lines, each record on one line."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +13,24 @@ from torch_diode.files.atomic import write_text
 from torch_diode.files.file_errors import naming_file
 from torch_diode.types.errors import InvalidValueError
 
-
-def read_json(path: str | os.PathLike[str]) -> Any:
-    """The content of a JSON file."""
-    with naming_file(path):
-        return loads(Path(path).read_bytes())
-
-
 _LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
+def read_json(path: str | os.PathLike[str], parse: Callable[[Any], Any] | None = None) -> Any:
+    """The content of a JSON file, or what `parse` makes of it; errors of both name the file."""
+    with naming_file(path):
+        data = loads(Path(path).read_bytes())
+        return parse(data) if parse else data
+
+
 def write_json(path: str | os.PathLike[str], data: Any, depth: int) -> None:
-    """`data` as a JSON file, its first `depth` levels spread over lines."""
+    """Write `data` as a JSON file, its first `depth` levels spread over lines."""
     write_text(path, dumps(data, depth) + "\n")
 
 
 def loads(data: bytes) -> Any:
-    """JSON as the standard has it: no NaN, no key twice, no nesting without end."""
+    """Parse standard JSON: no NaN, no duplicate keys, no unbounded nesting."""
     try:
         value = json.loads(
             data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_key_twice

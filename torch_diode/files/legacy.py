@@ -1,4 +1,4 @@
-"""Files of the first version, from before the format had a header, read as what they mean now.
+"""Files of version 1, which had no header.
 
 Version 1 wrote every type as the JSON of its fields: a problem had `M_dtype`, `K_dtype`,
 `out_dtype`, `out_size` and `out_stride` and no layout, a config also held what follows from the
@@ -37,7 +37,7 @@ def dataset_of_version_1(tree: dict[str, Any]) -> Dataset:
             candidate = _candidate(op, raw)
             timing = Timing(hardware, problem, candidate, milliseconds * 1000, method="feedback")
             known = timings.get((hardware, problem, candidate))
-            # Version 1 could hold one config several times; the fastest is the least disturbed.
+            # Version 1 could hold a config several times; the fastest was disturbed least.
             if known is None or (known.time_us or 0) > (timing.time_us or 0):
                 timings[hardware, problem, candidate] = timing
     return Dataset.from_timings(timings.values(), {"read_from": ("version 1",)})
@@ -73,17 +73,13 @@ def _solutions(tree: dict[str, Any]) -> Iterator[tuple[str, str, str, Any]]:
 
 
 def _object(data: Any, key: str) -> dict[str, Any]:
-    if not isinstance(data, dict) or not isinstance(data.get(key), dict):
-        raise InvalidValueError(f"version 1: got no object {key!r}; expected one")
-    found: dict[str, Any] = data[key]
-    return found
+    return validation.mapping(f"version 1 {key}", data.get(key) if isinstance(data, dict) else data)
 
 
 def _list(data: Any, key: str) -> list[Any]:
-    if not isinstance(data, dict) or not isinstance(data.get(key), list):
-        raise InvalidValueError(f"version 1: got no list {key!r}; expected one")
-    found: list[Any] = data[key]
-    return found
+    return validation.sequence(
+        f"version 1 {key}", data.get(key) if isinstance(data, dict) else data
+    )
 
 
 def _parsed(raw: Any) -> dict[str, Any]:
@@ -93,9 +89,7 @@ def _parsed(raw: Any) -> dict[str, Any]:
             raw = json.loads(raw)
         except (ValueError, RecursionError):
             raise InvalidValueError(f"version 1: got {raw!r:.80}; expected JSON") from None
-    if not isinstance(raw, dict):
-        raise InvalidValueError(f"version 1: got {raw!r:.80}; expected an object")
-    return raw
+    return validation.mapping("version 1", raw)
 
 
 def _problem(op: str, raw: dict[str, Any], tf32: bool = False) -> MMShape:

@@ -1,8 +1,9 @@
-"""MessagePack: JSON's tree in fewer bytes. No extension types, so nothing but plain data."""
+"""MessagePack: the tree of the JSON form in fewer bytes; plain data only, no extension types."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,20 @@ from torch_diode.files.file_errors import naming_file
 from torch_diode.types.errors import InvalidValueError
 
 
-def read_msgpack(path: str | os.PathLike[str]) -> Any:
-    """The content of a MessagePack file."""
+def read_msgpack(path: str | os.PathLike[str], parse: Callable[[Any], Any] | None = None) -> Any:
+    """The content of a MessagePack file, or what `parse` makes of it; errors name the file."""
     with naming_file(path):
-        return loads(Path(path).read_bytes())
+        data = loads(Path(path).read_bytes())
+        return parse(data) if parse else data
 
 
 def write_msgpack(path: str | os.PathLike[str], data: Any) -> None:
-    """`data` as a MessagePack file; numbers with a fraction in single precision."""
+    """Write `data` as a MessagePack file; fractions in single precision."""
     write_bytes(path, msgpack.packb(data, use_single_float=True))
 
 
 def loads(data: bytes) -> Any:
-    """Plain MessagePack; a length beyond the file's own is refused before anything is made."""
+    """Parse plain MessagePack; a length beyond the file's own is refused before allocation."""
     try:
         return msgpack.unpackb(data, strict_map_key=True, ext_hook=_no_extension)
     except InvalidValueError:

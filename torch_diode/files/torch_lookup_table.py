@@ -1,11 +1,11 @@
 """A table in the form of torch's own `lookup_table` (torch 2.10 and later).
 
-There a key spells out the device's name, each input's dtype, sizes and strides, the scalars and
-the op; an entry holds a template's id and its arguments. Every argument a template needs is
-written out, because torch 2.10 and 2.11 fill in none.
+A key holds the device's name, each input's dtype, sizes and strides, the scalars and the op; an
+entry holds a template's id and its arguments. All arguments of a template are written out, because
+torch 2.10 and 2.11 have no defaults for them.
 
-For addmm torch asks twice, for ATen and for Triton; where a table names only one of them, torch
-adds its own list for the other.
+For addmm torch looks up ATen and Triton separately; where a table has only one of them, torch adds
+its own list for the other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ACCUMULATORS = {"float64": "tl.float64", "int8": "tl.int32", "int32": "tl.int32
 
 
 def inductor_table(table: Table) -> dict[str, list[dict[str, Any]]]:
-    """Keys and entries as `torch._inductor.config.lookup_table.table` takes them."""
+    """Keys and entries in the form of `torch._inductor.config.lookup_table.table`."""
     result: dict[str, list[dict[str, Any]]] = {}
     for hardware, problem, entries in table:
         converted = [c for entry in entries for c in _entries(problem, entry)]
@@ -33,7 +33,7 @@ def inductor_table(table: Table) -> dict[str, list[dict[str, Any]]]:
 
 
 def _keys(problem: MMShape) -> list[str]:
-    """A problem's keys. addmm has two: torch asks once with the bias as it is, once expanded."""
+    """A problem's keys: two for addmm, which torch looks up with the bias as it is and expanded."""
     scalars = "+alpha=1&beta=1" if problem.bias != "none" else ""
     keys = []
     for inputs in _inputs(problem):
@@ -62,7 +62,7 @@ def _matrix(problem: MMShape, rows: int, columns: int, transposed: bool) -> Inpu
 
 
 def _entries(problem: MMShape, entry: TableEntry) -> list[dict[str, Any]]:
-    """A candidate's entries; ATen's addmm goes by two names, and torch knows which is offered."""
+    """A candidate's entries: two for ATen's addmm, which torch offers under one of two names."""
     hashed = {"template_hash": entry.template_hash} if entry.template_hash else {}
     candidate = entry.candidate
     if candidate.template == ATEN:

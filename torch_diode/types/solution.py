@@ -65,14 +65,12 @@ class Solution:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Solution:
         """From any of the three forms: `configs` per problem, one `config` list, or one per op."""
-        if not isinstance(data, dict):
-            raise InvalidValueError(f"solution: got {type(data).__name__}; expected an object")
-        if "configs" in data:
+        if "configs" in validation.mapping("solution", data):
             validation.known_keys("solution", data, ("name", "configs"))
-            configs = [_per_problem(item) for item in _list(data["configs"])]
+            configs = [_per_problem(item) for item in _configs(data["configs"])]
         elif "config" in data:
             validation.known_keys("solution", data, ("name", "config"))
-            configs = [SolutionConfig(_fields(item)) for item in _list(data["config"])]
+            configs = [SolutionConfig(_fields(item)) for item in _configs(data["config"])]
         else:
             validation.known_keys("solution", data, ("name", *OPS))
             configs = [
@@ -89,8 +87,7 @@ _DERIVED = ("name", "grid", "EVEN_K", "ALLOW_TF32", "USE_FAST_ACCUM", "ACC_TYPE"
 
 def _fields(item: Any) -> tuple[tuple[str, int], ...]:
     """A config's fields, without what older files also stored and the problem decides."""
-    if not isinstance(item, dict):
-        raise InvalidValueError(f"solution config: got {item!r:.80}; expected an object")
+    item = validation.mapping("solution config", item)
     return tuple((name, value) for name, value in item.items() if name not in _DERIVED)
 
 
@@ -105,10 +102,8 @@ def _per_problem(item: Any) -> SolutionConfig:
 
 def _per_op(op: str, item: Any) -> list[Any]:
     validation.known_keys(f"solution {op}", item, ("config",), required=("config",))
-    return _list(item["config"])
+    return _configs(item["config"])
 
 
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise InvalidValueError(f"solution configs: got {type(value).__name__}; expected a list")
-    return value
+def _configs(value: Any) -> list[Any]:
+    return validation.sequence("solution configs", value)

@@ -108,11 +108,23 @@ def instance(owner: str, field: str, value: object, kind: type) -> None:
         refuse(owner, field, value, f"a {kind.__name__}")
 
 
-def known_keys(owner: str, data: Any, known: Sequence[str], required: Sequence[str] = ()) -> None:
-    """Refuse a mapping with a key nobody reads, or without one that is needed."""
+def mapping(owner: str, data: Any) -> dict[str, Any]:
+    """`data` if it is a dict, as a JSON object is read."""
     if not isinstance(data, dict):
         raise InvalidValueError(f"{owner}: got {type(data).__name__}; expected an object")
-    for key in data:
+    return data
+
+
+def sequence(owner: str, data: Any) -> list[Any]:
+    """`data` if it is a list."""
+    if not isinstance(data, list):
+        raise InvalidValueError(f"{owner}: got {type(data).__name__}; expected a list")
+    return data
+
+
+def known_keys(owner: str, data: Any, known: Sequence[str], required: Sequence[str] = ()) -> None:
+    """Refuse a mapping with an unknown key, or without a required one."""
+    for key in mapping(owner, data):
         if key not in known:
             near = get_close_matches(str(key), known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else "known fields: " + ", ".join(known)
