@@ -1,5 +1,3 @@
-"""A directory is the same dataset to every command."""
-
 from __future__ import annotations
 
 import json
@@ -8,80 +6,136 @@ import shutil
 import pytest
 
 from tests import samples
-from tests.cli.program import inside, told_off
 from torch_diode.files.datasets import read_dataset, write_dataset
-from torch_diode.toolkit.datasets import read_all
-from torch_diode.types.errors import EmptySelectionError, FileFaultError, InvalidValueError
+from torch_diode.hardware import detect
+from torch_diode.toolkit.datasets import (
+    build_table,
+    convert,
+    hardware_of,
+    read_all,
+    select_comparable,
+    select_timings,
+    stats,
+)
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import (
+    EmptySelectionError,
+    FileFaultError,
+    HardwareMismatchError,
+    InvalidValueError,
+)
+from torch_diode.types.timing import Timing
 
 H200 = samples.dataset().filter(hardware="nvidia-h200")
 
 
 @pytest.fixture
-def folder(tmp_path):
-    write_dataset(H200, tmp_path / "d.json")
-    return tmp_path
+def messages():
+    return []
 
 
 @pytest.fixture
-def littered(folder):
-    """With what the tutorial leaves beside its data."""
-    (folder / "card.json").write_text('{"format": "torch-diode model"}')
-    (folder / "solution.json").write_text('{"config": []}')
-    return folder
+def progress(messages):
+    return lambda report: messages.append(report.message)
 
 
-def test_what_lies_beside_the_data_is_passed_over(littered, capsys):
-    shutil.copy(littered / "d.json", littered / "again.json")
-    assert len(read_all(littered, ["json"])) == 6
-    said = capsys.readouterr()
-    assert "card.json: passed over" in said.err
-    assert "solution.json: passed over" in said.err
-    assert said.out == ""
+@pytest.fixture
+def folder(tmp_path):
+    """A dataset among the other JSON files that the tutorial leaves."""
+    write_dataset(H200, tmp_path / "d.json")
+    (tmp_path / "card.json").write_text('{"format": "torch-diode model"}')
+    (tmp_path / "solution.json").write_text('{"config": []}')
+    return tmp_path
 
 
-def test_statistics_of_such_a_directory_are_pure_json_for_programs(littered):
-    shutil.copy(littered / "d.json", littered / "again.json")
-    ended = inside("stats", littered, "--json")
-    assert ended.code == 0, ended.err
-    assert json.loads(ended.out)["timings"] == 6
-    assert "card.json: passed over" in ended.err
+def test_files_that_are_no_datasets_are_skipped_and_reported(folder, messages, progress):
+    shutil.copy(folder / "d.json", folder / "again.json")
+    assert len(read_all(folder, ["json"], progress=progress)) == 6
+    assert messages == [
+        f"{folder / name}: skipped, not a dataset" for name in ("card.json", "solution.json")
+    ]
 
 
-def test_such_a_directory_is_converted_and_made_a_table_of(littered, tmp_path):
-    ended = inside("convert", littered, "--output", tmp_path / "all.parquet")
-    assert ended.code == 0, ended.err
-    assert read_dataset(tmp_path / "all.parquet") == H200
-    ended = inside("table", "build", "--dataset", littered, "--output", tmp_path / "table.json")
-    assert ended.code == 0, ended.err
-    assert "2 problems on nvidia-h200" in ended.out
+def test_a_named_file_is_never_skipped(folder):
+    with pytest.raises(FileFaultError, match="expected 'torch-diode dataset'"):
+        read_all(folder / "card.json")
 
 
-def test_converting_refuses_a_directory_that_has_a_timing_twice_unless_told(littered, tmp_path):
-    shutil.copy(littered / "d.json", littered / "again.json")
-    convert = ("convert", littered, "--output", tmp_path / "all.parquet")
-    assert "same timing twice" in inside(*convert).err
-    assert inside(*convert, "--duplicates", "first").code == 0
-
-
-def test_a_file_that_is_named_is_not_passed_over(littered):
-    said = told_off("stats", littered / "card.json")
-    assert "expected 'torch-diode dataset'" in said
-
-
-def test_a_directory_of_other_files_alone_is_refused(littered):
-    (littered / "d.json").unlink()
+def test_a_directory_of_other_files_alone_is_refused(folder):
+    (folder / "d.json").unlink()
     with pytest.raises(EmptySelectionError, match="got no dataset among its JSON files"):
-        read_all(littered)
+        read_all(folder)
 
 
-def test_a_damaged_dataset_is_not_passed_over(folder):
+def test_a_damaged_dataset_is_not_skipped(folder):
     (folder / "bad.json").write_text('{"format": "torch-diode dataset"')
     with pytest.raises(FileFaultError, match=r"bad\.json: not JSON"):
         read_all(folder)
 
 
-def test_only_the_forms_asked_for_are_read(folder):
+def test_only_the_given_forms_are_read(folder):
     (folder / "bad.msgpack").write_bytes(b"x")
     assert len(read_all(folder, [".json"])) == 6
     with pytest.raises(InvalidValueError, match="file-extensions"):
         read_all(folder, ["xml"])
+
+
+def test_every_function_reads_a_directory_a_file_and_a_dataset(folder, tmp_path):
+    output = tmp_path / "out" / "all.parquet"
+    for source in (folder, folder / "d.json", H200):
+        assert convert([source], output, overwrite=True) == H200 == read_dataset(output)
+        assert len(build_table(source, k=2)) == 2
+        assert stats(source).to_dict()["digest"] == H200.digest
+    assert json.loads(json.dumps(stats(folder, limit=1).to_dict()))["problems"][0]["configs"] == 3
+
+
+def test_a_timing_that_occurs_twice_is_refused_unless_one_is_to_be_kept(folder, tmp_path):
+    shutil.copy(folder / "d.json", folder / "again.json")
+    output = tmp_path / "out.json"
+    with pytest.raises(FileFaultError, match="same timing twice"):
+        convert([folder], output)
+    assert not output.exists()
+    assert convert([folder], output, duplicates="first") == H200
+
+
+def test_an_empty_selection_names_what_there_is():
+    with pytest.raises(
+        EmptySelectionError, match=r"x: got no timings of baddbmm; it has addmm, bmm"
+    ):
+        select_timings(samples.dataset(), ops=["baddbmm"], name="x")
+    with pytest.raises(EmptySelectionError, match="got no timings; expected some"):
+        select_timings(Dataset.empty())
+    with pytest.raises(InvalidValueError, match="op-name"):
+        select_timings(samples.dataset(), ops=["conv"])
+
+
+def test_timings_of_several_chips_are_not_comparable():
+    with pytest.raises(HardwareMismatchError, match="choose with --hardware-name"):
+        select_comparable(samples.dataset())
+    part = select_comparable(samples.dataset(), "NVIDIA H100 80GB HBM3")
+    assert part.texts("hardware") == ["nvidia-h100"]
+
+
+def test_the_most_accurate_method_of_each_problem_is_kept(messages, progress):
+    def timing(method, problem=samples.LINEAR):
+        return Timing("nvidia-h200", problem, samples.ATEN, 9.0, method=method)
+
+    both = [timing("sweep"), timing("feedback"), timing("feedback", samples.BIASED)]
+    both += [timing("feedback-clean", samples.BIASED)]
+    part = select_comparable(Dataset.from_timings(both), progress=progress)
+    assert sorted((t.method, t.problem.op) for t in part) == [
+        ("feedback-clean", "addmm"),
+        ("sweep", "mm"),
+    ]
+    assert messages == [
+        "2 timings left out: their problems were also measured by sweep or feedback-clean"
+    ]
+
+
+def test_an_unknown_chip_is_known_where_it_is():
+    here = detect("cpu")
+    mine = Dataset.from_timings([Timing(here.name, samples.LINEAR, samples.ATEN, 1.0)])
+    assert hardware_of(mine, "cpu") == here
+    other = Dataset.from_timings([Timing("abacus-9", samples.LINEAR, samples.ATEN, 1.0)])
+    with pytest.raises(HardwareMismatchError, match="abacus-9, whose properties are not known"):
+        hardware_of(other)
