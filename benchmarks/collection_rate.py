@@ -32,10 +32,10 @@ from _live import RESULTS, made_with, save
 
 from torch_diode.collection.cluster.node import compiling_processes
 from torch_diode.collection.kernels.library import KernelLibrary
-from torch_diode.collection.plan import CandidateRule, exhaustive, plan
+from torch_diode.collection.plan import CandidateRule, Group, exhaustive, plan
 from torch_diode.collection.shape_sampling import LogUniform, ShapeSource
 from torch_diode.collection.store.output import WatchedStore
-from torch_diode.collection.sweep_run import Group, SweepRun
+from torch_diode.collection.sweep_run import SweepRun
 from torch_diode.files.atomic import write_text
 from torch_diode.hardware import known
 from torch_diode.hardware.versions import versions
@@ -87,7 +87,7 @@ def sweep(
     finished: list[Dataset] = []
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, WatchedStore(Path(folder)) as store:
-        store.tell = finished.append
+        store.on_append = finished.append
         outcomes = sweep_run.run(store, processes, start + seconds, lambda _: None)
         took = time.monotonic() - start
     counts = counted_times(finished)

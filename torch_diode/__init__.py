@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torch_diode.integration.matmul import MatmulIntegration
     from torch_diode.integration.rank import rank
     from torch_diode.integration.registration import disable, enable, explain, status, using
-    from torch_diode.model.checkpoint import ModelPointer
+    from torch_diode.model.registry import ModelPointer
     from torch_diode.model.networks.timing_models import DeepMatmulTimingModel, MatmulTimingModel
     from torch_diode.model.registry import ModelRegistry
     from torch_diode.model.registry import load_registered as load_model
@@ -110,7 +110,7 @@ _HOMES = {
     "MatmulIntegration": "integration.matmul",
     "MatmulTimingModel": "model.networks.timing_models",
     "ModelHeuristic": "heuristics.model",
-    "ModelPointer": "model.checkpoint",
+    "ModelPointer": "model.registry",
     "ModelRegistry": "model.registry",
     "ModelWrapper": "model.wrapper",
     "OperationShapeSet": "types.shapes",

@@ -9,9 +9,8 @@ import numpy as np
 
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.kernels.library import KernelLibrary
-from torch_diode.collection.plan import kind_name, kind_of
+from torch_diode.collection.plan import Group, Task, kind_name, kind_of
 from torch_diode.collection.shape_sampling import Sizes
-from torch_diode.collection.sweep_run import Group, Task
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.integration.capture.template_source import template_source
 from torch_diode.model.registry import load_registered

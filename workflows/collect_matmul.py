@@ -44,16 +44,16 @@ from _collect_tasks import contenders, missing, ranked_group, training_group, va
 from torch_diode.candidates.gpu.eligibility import arch_number
 from torch_diode.collection.kernels.compile import CompileOutcome
 from torch_diode.collection.kernels.library import KernelLibrary
-from torch_diode.collection.plan import kind_name, kind_of
+from torch_diode.collection.plan import Group, Task, kind_name, kind_of
 from torch_diode.collection.store.journal import TimingStore
-from torch_diode.collection.sweep_run import Group, GroupReport, SweepRun, Task
+from torch_diode.collection.sweep_run import GroupReport, SweepRun
 from torch_diode.collection.timers.cuda import CudaTimer
 from torch_diode.collection.workers.compile_ahead import CompileAhead
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
 from torch_diode.hardware.versions import versions
-from torch_diode.integration.autotune.collected import dataset_provenance
 from torch_diode.integration.capture.template_source import template_source
+from torch_diode.integration.hooks.torch_compat import dataset_provenance
 from torch_diode.types.candidate import CONFIG_FIELDS
 from torch_diode.types.hardware import Hardware
 from workflows.measuring.problem_class import ProblemClass

@@ -43,7 +43,7 @@ from torch_diode.files.shape_sets import read_shapes
 from torch_diode.hardware import known
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.model.shipped import SHIPPED
+from torch_diode.model.registry import SHIPPED
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError, EmptySelectionError
 from torch_diode.types.hardware import Hardware
@@ -81,8 +81,8 @@ def measure(given: argparse.Namespace, start: float) -> None:
 def make_run(given: argparse.Namespace, hardware: Hardware, start: float) -> Run:
     """Problems, candidates and output of a run."""
     from torch_diode.integration import registration
-    from torch_diode.integration.autotune.collected import dataset_provenance
     from torch_diode.integration.capture.template_source import template_source
+    from torch_diode.integration.hooks.torch_compat import dataset_provenance
 
     torch.set_num_threads(1)  # threads would not survive the fork
     registration.disable()

@@ -163,7 +163,7 @@ def _rows(configs: Iterable[Candidate]) -> Iterator[tuple[Candidate, tuple[int, 
 
 
 def longest_first(jobs: Iterable[Job]) -> list[Job]:
-    """Jobs by decreasing tile size: large tiles compile longest, and last they would be waited for."""
+    """Sort jobs by decreasing tile size: large tiles compile longest."""
 
     def work(job: Job) -> int:
         config = job[1].config

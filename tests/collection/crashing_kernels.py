@@ -17,7 +17,7 @@ from torch_diode.collection.timers.cuda import Launch
 from torch_diode.collection.workers.timing_worker import TimingSettings
 
 
-class DeadlyLauncher(Launcher):
+class CrashingLauncher(Launcher):
     """Launches ATen for every kernel; some of them do what a bad kernel does instead."""
 
     def __init__(self, launcher: Launcher, endings: Mapping[int, str]) -> None:
@@ -38,7 +38,7 @@ def _illegal_access() -> None:
 
 
 @dataclass(frozen=True)
-class DeadlySetting(TimingSettings):
+class CrashingSettings(TimingSettings):
     """`endings`: what kernels of this BLOCK_M do; `starts`: a file that gets a byte for
     each start of a process."""
 
@@ -50,5 +50,5 @@ class DeadlySetting(TimingSettings):
             stream.write(b"x")
         sweep = super().sweep(outcomes, seed)
         sweep.timer = CpuTimer(seed, cache_bytes=2048)
-        sweep.launcher = DeadlyLauncher(sweep.launcher, self.endings)
+        sweep.launcher = CrashingLauncher(sweep.launcher, self.endings)
         return sweep

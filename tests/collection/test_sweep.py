@@ -34,4 +34,4 @@ def test_a_kernel_with_a_wrong_result_is_no_candidate(dtype):
     problem = MMShape("mm", 16, 24, 32, dtype=dtype)
     found = sweep.time(problem, Candidates.of(CANDIDATES))
     assert [timing.status for timing in found] == ["ok", "ok", "wrong", "wrong"]
-    assert sweep.checked == {RIGHT: True, SPOILT: False, IDLE: False}
+    assert sweep.verified == {RIGHT: True, SPOILT: False, IDLE: False}

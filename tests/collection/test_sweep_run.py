@@ -23,7 +23,7 @@ PROBLEMS = [
 ]
 
 
-def campaign(problems: list[MMShape], devices: tuple[str, ...] = ("cpu",)) -> SweepRun:
+def sweep_run(problems: list[MMShape], devices: tuple[str, ...] = ("cpu",)) -> SweepRun:
     groups = plan.plan(problems, plan.vendor_only, cpu_library())
     return SweepRun(groups, cpu_library(), CPU, {"torch": "2.13.0"}, devices=devices)
 
@@ -31,7 +31,7 @@ def campaign(problems: list[MMShape], devices: tuple[str, ...] = ("cpu",)) -> Sw
 @pytest.mark.parametrize("devices", [("cpu",), ("cpu", "cpu")])
 def test_groups_are_timed_kept_and_reported(devices, tmp_path):
     reports: list[GroupReport] = []
-    run = campaign(PROBLEMS, devices)
+    run = sweep_run(PROBLEMS, devices)
     with TimingStore(tmp_path) as store:
         run.run(store, 1, time.monotonic() + 60, reports.append)
         assert store.done() == {(CPU.name, problem) for problem in PROBLEMS}
@@ -42,7 +42,7 @@ def test_groups_are_timed_kept_and_reported(devices, tmp_path):
 
 
 @dataclass(frozen=True)
-class SlowSetting(TimingSettings):
+class SlowSettings(TimingSettings):
     """Each problem takes until a time well after the deadline."""
 
     until: float = 0.0
@@ -59,18 +59,18 @@ class SlowSetting(TimingSettings):
         return sweep
 
 
-class SlowCampaign(SweepRun):
+class SlowRun(SweepRun):
     until = 0.0
 
-    def setting(self) -> TimingSettings:
-        return SlowSetting(self.library, self.hardware, self.releases, until=self.until)
+    def timing_settings(self) -> TimingSettings:
+        return SlowSettings(self.library, self.hardware, self.releases, until=self.until)
 
 
 def test_at_the_deadline_the_problem_in_progress_is_finished_and_kept(tmp_path):
     problems = [MMShape("mm", 8 * i, 24, 24, dtype="float32") for i in range(1, 20)]
     groups = plan.plan(problems, plan.vendor_only, cpu_library())
     reports: list[GroupReport] = []
-    run = SlowCampaign(groups[:1], cpu_library(), CPU, {"torch": "2.13.0"}, devices=("cpu",))
+    run = SlowRun(groups[:1], cpu_library(), CPU, {"torch": "2.13.0"}, devices=("cpu",))
     deadline = time.monotonic() + 5
     run.until = deadline + 2
     with TimingStore(tmp_path) as store:
@@ -86,4 +86,4 @@ def test_a_dtype_the_device_has_no_kernel_for_is_a_sentence(tmp_path):
         TimingStore(tmp_path) as store,
         pytest.raises(MissingPartError, match="choose another with --dtypes"),
     ):
-        campaign([problem]).run(store, 1, time.monotonic() + 60, print)
+        sweep_run([problem]).run(store, 1, time.monotonic() + 60, print)

@@ -22,9 +22,10 @@ from torch_diode.collection.devices import find_devices
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
 from torch_diode.collection.kernels.operands import Operands
+from torch_diode.collection.plan import Group, Task
 from torch_diode.collection.store.journal import TimingStore
 from torch_diode.collection.sweep import Sweep
-from torch_diode.collection.sweep_run import Group, SweepRun, Task
+from torch_diode.collection.sweep_run import SweepRun
 from torch_diode.collection.timers.cuda import Launch
 from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.integration.capture.template_source import template_source
@@ -56,7 +57,7 @@ class AstraySetting(TimingSettings):
 
 
 class AstrayCampaign(SweepRun):
-    def setting(self) -> TimingSettings:
+    def timing_settings(self) -> TimingSettings:
         return AstraySetting(self.library, self.hardware, self.releases, self.seed, self.band)
 
 

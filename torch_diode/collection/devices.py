@@ -1,4 +1,4 @@
-"""Which GPUs a collection uses: all of a machine that are of one kind, or the one named."""
+"""Selection of the GPUs of a collection: all of one kind, or the one named."""
 
 from __future__ import annotations
 
@@ -13,36 +13,35 @@ from torch_diode.types.hardware import Hardware
 
 @dataclass(frozen=True)
 class Devices:
-    """The chip, and for each timing process the device it runs on, as CUDA_VISIBLE_DEVICES has
-    it."""
+    """The chip, and the CUDA_VISIBLE_DEVICES value of each timing process."""
 
     hardware: Hardware
     names: tuple[str, ...]
     others: tuple[str, ...] = ()
-    """Chips of another kind that are left alone."""
+    """Chips of another kind, which are not used."""
 
 
 def find_devices(device: str | None, workers: int = 0) -> Devices:
-    """The devices to time on; so many of them, or all (on the CPU: one process).
+    """Devices to time on: `workers` of them, or all (on the CPU: one process).
 
-    Asked in another process: this one must not touch CUDA before it has forked its workers.
+    Detected in another process: this one must not touch CUDA before it has forked its workers.
     """
     if device == "cpu":
         return Devices(detect(device), ("cpu",) * (workers or 1))
-    found = run_in_subprocess(_chips, device or "cuda")
-    hardware = found[0][1]
-    alike = [visible for visible, chip in found if chip.name == hardware.name]
-    others = tuple(chip.name for _, chip in found if chip.name != hardware.name)
+    chips = run_in_subprocess(_chips, device or "cuda")
+    hardware = chips[0][1]
+    alike = [visible for visible, chip in chips if chip.name == hardware.name]
+    others = tuple(chip.name for _, chip in chips if chip.name != hardware.name)
     if workers > len(alike):
         raise InvalidValueError(
-            f"--workers: got {workers}; expected at most {len(alike)}, one for each "
-            f"{hardware.name} here; kernels timed beside each other on one GPU are timed wrong"
+            f"--workers: got {workers}; expected at most {len(alike)}, one per {hardware.name}: "
+            "several processes on one GPU would disturb each other's timings"
         )
     return Devices(hardware, tuple(alike[: workers or len(alike)]), others)
 
 
 def _chips(device: str) -> list[tuple[str, Hardware]]:
-    """Each GPU that `device` stands for, and what to call it so that CUDA sees it alone."""
+    """GPUs that `device` stands for, each with the CUDA_VISIBLE_DEVICES value that selects it."""
     import torch
 
     first = detect(device)
@@ -54,6 +53,6 @@ def _chips(device: str) -> list[tuple[str, Hardware]]:
 
 
 def visible_name(index: int) -> str:
-    """What CUDA_VISIBLE_DEVICES says of the GPU with this index among those visible now."""
+    """CUDA_VISIBLE_DEVICES value that selects the GPU with this index among those visible."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     return visible.split(",")[index].strip() if visible else str(index)

@@ -1,8 +1,7 @@
-"""Timings that Inductor's own autotuning made, gathered into a dataset.
+"""Timings of Inductor's own autotuning as a dataset.
 
-Inductor's times have the cost of a launch in them (see `timer`), so they never mix with those of a
-sweep: their method is `feedback`. Where the clean timer was in place of Inductor's, the method is
-`feedback-clean`.
+Inductor's times include launch cost (see `timers.cuda`), so their method is `feedback` to keep them
+apart from a sweep's; `feedback-clean` if the clean timer replaced Inductor's.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from torch_diode.collection.timers.cuda import Measurement
 from torch_diode.types.candidate import Candidate
@@ -23,35 +21,25 @@ CLEAN_METHOD = "feedback-clean"
 
 
 class CollectionMode(enum.Enum):
-    """What to keep of each autotuned problem."""
+    """Timings to keep of each autotuned problem."""
 
     TIMINGS = "timings"
     """Every candidate's time."""
     SELECTIONS = "selections"
-    """The fastest candidate alone: what Inductor went for."""
-
-
-@dataclass(frozen=True)
-class _Heard:
-    """What a candidate took, and whether the clean timer says so."""
-
-    time_us: float
-    method: str = METHOD
-    spread: float | None = None
-    repeats: int = 1
+    """The fastest candidate alone: the one Inductor selected."""
 
 
 class FeedbackTimings:
-    """Autotuned problems by hardware; one that is autotuned again replaces what was there."""
+    """Timings of autotuned problems by hardware; autotuning one again replaces its timings."""
 
     def __init__(
         self, releases: Mapping[str, str], mode: CollectionMode = CollectionMode.TIMINGS
     ) -> None:
         self._releases, self._mode = dict(releases), mode
-        self._found: dict[tuple[str, MMShape], dict[Candidate, _Heard]] = {}
+        self._timings: dict[tuple[str, MMShape], list[Timing]] = {}
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._timings)
 
     def add(
         self,
@@ -60,51 +48,51 @@ class FeedbackTimings:
         milliseconds: Mapping[Candidate, float],
         measured: Mapping[Candidate, Measurement] | None = None,
     ) -> None:
-        """One problem's times; infinity stands for a candidate that could not run.
+        """Add the times of one problem; infinity stands for a candidate that could not run.
 
-        `measured` has what the clean timer found; where that is anything, what is not in it could
-        not run.
+        `measured` are the clean timer's results; unless it is empty, a candidate that is not in it
+        could not run.
         """
-        if measured:
-            times = {candidate: _clean(measured.get(candidate)) for candidate in milliseconds}
-        else:
-            times = {candidate: _Heard(1000 * ms) for candidate, ms in milliseconds.items()}
-        if self._mode is CollectionMode.SELECTIONS and times:
-            best = min(times, key=lambda candidate: times[candidate].time_us)
-            times = {best: times[best]} if math.isfinite(times[best].time_us) else {}
-        if times:
-            self._found[hardware, problem] = times
+        timings = [
+            self._timing(hardware, problem, candidate, ms, measured)
+            for candidate, ms in milliseconds.items()
+        ]
+        if self._mode is CollectionMode.SELECTIONS:
+            ran = [timing for timing in timings if timing.time_us is not None]
+            timings = sorted(ran, key=lambda timing: timing.time_us or 0.0)[:1]
+        if timings:
+            self._timings[hardware, problem] = timings
 
     def dataset(self, provenance: Provenance | None = None) -> Dataset:
-        """All of it."""
+        """All timings."""
         return Dataset.from_timings(
-            (
-                self._timing(hardware, problem, candidate, heard)
-                for (hardware, problem), times in self._found.items()
-                for candidate, heard in times.items()
-            ),
-            provenance,
+            (timing for timings in self._timings.values() for timing in timings), provenance
         )
 
     def _timing(
-        self, hardware: str, problem: MMShape, candidate: Candidate, heard: _Heard
+        self,
+        hardware: str,
+        problem: MMShape,
+        candidate: Candidate,
+        milliseconds: float,
+        measured: Mapping[Candidate, Measurement] | None,
     ) -> Timing:
-        ran = math.isfinite(heard.time_us) and heard.time_us > 0
+        clean = measured.get(candidate) if measured else None
+        time_us, spread, repeats = 1000 * milliseconds, None, 1
+        if clean is not None:
+            time_us, spread, repeats = clean.time_us, clean.spread, clean.repeats
+        elif measured:
+            time_us, repeats = math.inf, 0
+        ran = math.isfinite(time_us) and time_us > 0
         return Timing(
             hardware,
             problem,
             candidate,
-            heard.time_us if ran else None,
+            time_us if ran else None,
             status="ok" if ran else "failed",
-            spread=heard.spread,
-            repeats=heard.repeats,
-            method=heard.method,
+            spread=spread,
+            repeats=repeats,
+            method=CLEAN_METHOD if measured else METHOD,
             torch=self._releases.get("torch", ""),
             triton=self._releases.get("triton", ""),
         )
-
-
-def _clean(measured: Measurement | None) -> _Heard:
-    if measured is None:
-        return _Heard(math.inf, CLEAN_METHOD, repeats=0)
-    return _Heard(measured.time_us, CLEAN_METHOD, measured.spread, measured.repeats)

@@ -1,12 +1,14 @@
-"""The plan of a collection: any list of problems, sorted into groups that share kernels.
+"""Plan of a collection: problems and their candidates, in groups that share kernels.
 
-A kernel is compiled for a kind of problem, not for a problem: those of one kind stand together, so
-that the first of them pays for compiling and the others find it done.
+A kernel is compiled for a kind of problem. Problems of one kind are grouped, so that their kernels
+are compiled once, before the first of them is timed.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,8 @@ import numpy as np
 from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
 from torch_diode.candidates.gpu.k_loop import as_in_space
 from torch_diode.candidates.space import candidate_space
-from torch_diode.collection.groups import Group, Task
-from torch_diode.collection.kernels.library import KernelLibrary
+from torch_diode.collection.kernels.launch import Launcher
+from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelLibrary, KernelSpec
 from torch_diode.collection.kernels.operands import bytes_needed
 from torch_diode.collection.kernels.source import unit_of
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
@@ -25,17 +27,40 @@ from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import DTYPE_BYTES, MMShape
 
 CHUNK = 50
-"""Problems a group: so many wait for their kernels together."""
+"""Problems per group, which wait for their kernels together."""
 
 CandidateRule = Callable[[MMShape], Candidates]
+Task = tuple[MMShape, Candidates]
 
 _CHECKING_BYTES = 12
-"""For each element of the output: the reference, the result and their difference as float32."""
+"""Per element of the output: the reference, the result and their difference as float32."""
 _MEMORY_SHARE = 0.9
 
 
+@dataclass(frozen=True)
+class Group:
+    """Problems that are timed one after the other and share most of their kernels."""
+
+    name: str
+    tasks: tuple[Task, ...]
+    specs: tuple[KernelSpec, ...]
+    """The kernels needed, each once."""
+
+    @classmethod
+    def of(cls, name: str, tasks: Sequence[Task], library: KernelLibrary) -> Group:
+        """A group of these problems with all kernels they need."""
+        launcher = Launcher(library)
+        specs: dict[KernelSpec, None] = {}
+        for problem, candidates in tasks:
+            for candidate in candidates:
+                if candidate.config is not None:
+                    with contextlib.suppress(KernelInfeasibleError):
+                        specs[launcher.spec_for(problem, candidate)] = None
+        return cls(name, tuple(tasks), tuple(specs))
+
+
 def exhaustive(hardware: Hardware) -> CandidateRule:
-    """The whole candidate space, but for splits of K: the sweep has no kernels for those."""
+    """The candidate space without splits of K, for which the sweep has no kernels."""
 
     def rule(problem: MMShape) -> Candidates:
         space = candidate_space(problem, hardware)
@@ -45,7 +70,7 @@ def exhaustive(hardware: Hardware) -> CandidateRule:
 
 
 def listed(lists: CandidateRule, hardware: Hardware) -> CandidateRule:
-    """Those of a list made elsewhere (Inductor's) that are in the candidate space."""
+    """Candidates of given lists (Inductor's) that are in the candidate space."""
     whole = exhaustive(hardware)
 
     def rule(problem: MMShape) -> Candidates:
@@ -58,14 +83,14 @@ def listed(lists: CandidateRule, hardware: Hardware) -> CandidateRule:
 
 
 def vendor_only(problem: MMShape) -> Candidates:
-    """The vendor's kernel: all there is to time where no Triton kernel runs."""
+    """The vendor's kernel alone, for devices without Triton kernels."""
     return Candidates.of([Candidate(ATEN)])
 
 
 def plan(
     problems: Sequence[MMShape], rule: CandidateRule, library: KernelLibrary, chunk: int = CHUNK
 ) -> list[Group]:
-    """Groups of at most `chunk` problems of one kind, kinds in the order they are first met."""
+    """Groups of at most `chunk` problems of one kind, kinds in order of first occurrence."""
     kinds: dict[tuple[Any, ...], list[MMShape]] = {}
     for problem in problems:
         kinds.setdefault(kind_of(problem), []).append(problem)
@@ -78,9 +103,9 @@ def plan(
 
 
 def kind_of(problem: MMShape) -> tuple[Any, ...]:
-    """All that decides which kernels a problem needs, bar whether a block divides K.
+    """Everything that decides which kernels a problem needs, except whether a block divides K.
 
-    How M divides matters where A is read along M, how K divides where an operand is read along K.
+    The alignment of M matters if A is read along M, that of K if an operand is read along K.
     """
     item = DTYPE_BYTES[problem.dtype]
     units = (
@@ -92,14 +117,14 @@ def kind_of(problem: MMShape) -> tuple[Any, ...]:
 
 
 def kind_name(kind: tuple[Any, ...]) -> str:
-    """Short, for progress lines: `addmm bfloat16 nt vector /16/16/1`."""
+    """Short name for progress lines: `addmm bfloat16 nt vector /16/16/1`."""
     op, precision, layout, bias, units = kind
     extra = "" if bias == "none" else f" {bias}"
     return f"{op} {precision} {layout}{extra} /{'/'.join(map(str, units))}"
 
 
 def check_problems(problems: Sequence[MMShape], hardware: Hardware) -> None:
-    """Refuse what cannot be timed on a chip, before any of it is."""
+    """Raise if a problem cannot be timed on a chip."""
     if not problems:
         raise EmptySelectionError(
             "problems: got none; expected at least one; widen the operations, dtypes or sizes"
@@ -120,7 +145,7 @@ def check_problems(problems: Sequence[MMShape], hardware: Hardware) -> None:
 
 
 def memory_needed(problem: MMShape) -> int:
-    """Device memory that timing and checking a problem takes."""
+    """Bytes of device memory needed to time and check a problem."""
     return bytes_needed(problem) + _CHECKING_BYTES * problem.B * problem.M * problem.N
 
 

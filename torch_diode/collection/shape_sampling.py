@@ -1,4 +1,4 @@
-"""Where problems come from: laws that sizes are drawn by. Shape sets and traces give theirs."""
+"""Random problems: distributions of sizes, and limits on them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ _STEPS_OF_REAL_SIZES = (
     (4, 1, 1, 3, 2, 2, 9, 12, 67),
     (3, 1, 1, 2, 1, 2, 8, 11, 73),
 )
-"""Of every hundred M, N and K of the shipped shapes of real models, how many each of these is the
-largest to divide."""
+"""Percentage of the M, N and K of the shipped real-model shapes whose largest divisor is each."""
 
 Sizes = tuple[str, int, int, int, int]
 
@@ -33,8 +32,8 @@ def sizes_of(problem: MMShape) -> Sizes:
 class LogNormal:
     """Sizes whose natural logarithm is normal; the defaults are fitted to real workloads.
 
-    A size drawn so is odd every second time and hardly ever a multiple of 64, which most real ones
-    are, and which decides what kernels can run: `rounded` makes them multiples as often as those.
+    Half of such sizes are odd, while most real ones are multiples of 64, which decides the kernels
+    that can run: `rounded` makes them multiples as often as real ones are.
     """
 
     m: tuple[float, float] = (6.5725, 2.5562)
@@ -53,14 +52,14 @@ class LogNormal:
 
 
 def _rounded(size: int, step: int) -> int:
-    """To a multiple of a power of two, a smaller one where the size would be another after it."""
+    """Round to a multiple of `step`, or of a smaller power of two for small sizes."""
     step = min(step, 1 << max(size.bit_length() - 2, 0))
     return max(round(size / step), 1) * step
 
 
 @dataclass(frozen=True)
 class LogUniform:
-    """Sizes spread evenly over the orders of magnitude between a least and a greatest."""
+    """Sizes distributed evenly over the orders of magnitude between two limits."""
 
     low: int = 16
     high: int = 8192
@@ -74,11 +73,11 @@ class LogUniform:
 
 @dataclass(frozen=True)
 class ShapeSource:
-    """Problems drawn by a law, within limits, each once.
+    """Distinct random problems within limits.
 
     `multiple` rounds sizes to a multiple (1 leaves them, 0 takes the next power of two);
-    `square` takes one size for all three, `even` rounds odd sizes up. Where that would leave the
-    limits, the nearest size within them is taken.
+    `square` uses one size for all three, `even` rounds odd sizes up. Results outside the limits are
+    replaced by the nearest size within them.
     """
 
     law: LogNormal | LogUniform
@@ -119,7 +118,7 @@ class ShapeSource:
         if len(seen) < count:
             raise InvalidValueError(
                 f"shapes: got {len(seen)} distinct problems within the limits; expected {count}; "
-                "widen --min-size and --max-size or ask for fewer"
+                "widen --min-size and --max-size or request fewer"
             )
 
     def _one(self, source: random.Random) -> MMShape:
@@ -154,7 +153,7 @@ class ShapeSource:
 
     @cached_property
     def _ends(self) -> tuple[int, int]:
-        """The least and the greatest size that is within the limits and of the kind asked for."""
+        """Smallest and largest size of the requested kind within the limits."""
         if self.multiple == 0:
             low = max(self.low, 2) if self.even else self.low
             return 1 << (low - 1).bit_length(), 1 << (self.high.bit_length() - 1)

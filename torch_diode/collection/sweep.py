@@ -1,4 +1,4 @@
-"""The sweep: every candidate of every problem timed with kernels compiled once and used often."""
+"""The sweep: times every candidate of a problem, with kernels shared between problems."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape
 
 Kernel = KernelSpec | tuple[str, str, int]
-"""What is checked once: a compiled kernel, or a split of K in a dtype."""
+"""Unit of verification: a compiled kernel, or a split of K in a dtype."""
 
 
 @dataclass
 class Sweep:
     """Times candidates on problems, one problem at a time.
 
-    `outcomes` says of each compiled kernel what compiling came to; a kernel that is not in it is
-    compiled when it is first launched. With a `band`, the fastest candidates and the library's
-    are timed again until the best time's noise is within it. `checked` remembers which kernels
-    gave a right result.
+    `outcomes` are the compile outcomes; a kernel without one is compiled at its first launch. With
+    a `band`, the fastest candidates and the library's are timed again until the best time's noise
+    is within it. `verified` records which kernels gave a correct result.
     """
 
     hardware: str
@@ -43,13 +42,13 @@ class Sweep:
     shared_memory: int = 0
     seed: int = 0
     band: float | None = None
-    checked: dict[Kernel, bool] = field(default_factory=dict)
+    verified: dict[Kernel, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._generator = torch.Generator(self.timer.device).manual_seed(self.seed)
 
     def time(self, problem: MMShape, candidates: Candidates) -> Dataset:
-        """The timings of all candidates on a problem; those that cannot run say so."""
+        """Time all candidates on a problem; those that cannot run have another status than ok."""
         with tf32_precision(problem.tf32):
             return self._time(problem, candidates)
 
@@ -62,7 +61,7 @@ class Sweep:
             kernels[position], launches[position], status[position] = self._prepare(
                 tensors, candidate
             )
-        self._check(tensors, kernels, launches, status)
+        self._verify(tensors, kernels, launches, status)
         runnable = [i for i, launch in enumerate(launches) if launch and status[i] == "ok"]
         calls = _calls(launches, runnable)
         measured = self.timer.measure(calls)
@@ -91,18 +90,18 @@ class Sweep:
         except KernelInfeasibleError:
             return None, None, "out_of_resources"
 
-    def _check(
+    def _verify(
         self,
         tensors: Operands,
         kernels: Sequence[Kernel | None],
         launches: Sequence[Launch | None],
         status: list[str],
     ) -> None:
-        """Compare each kernel's first result with ATen's."""
+        """Compare the first result of each kernel with ATen's."""
         new = [
             i
             for i, (kernel, launch) in enumerate(zip(kernels, launches, strict=True))
-            if launch and kernel and kernel not in self.checked
+            if launch and kernel and kernel not in self.verified
         ]
         if new:
             reference = Reference(tensors)
@@ -110,9 +109,9 @@ class Sweep:
             for i, error in zip(new, torch.stack(errors).tolist(), strict=True):
                 kernel = kernels[i]
                 assert kernel is not None
-                self.checked[kernel] = reference.allows(error)
+                self.verified[kernel] = reference.allows(error)
         for i, kernel in enumerate(kernels):
-            if kernel is not None and not self.checked.get(kernel, True):
+            if kernel is not None and not self.verified.get(kernel, True):
                 status[i] = "wrong"
 
     def _dataset(
@@ -140,7 +139,7 @@ def _calls(launches: Sequence[Launch | None], members: Sequence[int]) -> list[La
 
 
 def result_columns(results: Sequence[Measurement | None]) -> dict[str, Any]:
-    """What was measured as a dataset's columns; nothing for what did not run."""
+    """Measurements as dataset columns; null for candidates that did not run."""
     return {
         "time_us": [m.time_us if m else None for m in results],
         "spread": [m.spread if m else None for m in results],

@@ -1,8 +1,7 @@
-"""A campaign: many problems with their candidates, compiled ahead, timed, and kept.
+"""A sweep over many problems: compile their kernels, time the candidates and store the timings.
 
-Problems come in groups that share kernels. Processes compile the groups in order while others,
-one for each device, time the ones before, so neither waits long for the other. This process does
-neither: it hands out work and keeps what comes back.
+Processes compile the groups of problems in order while others, one per device, time the groups
+before them. This process schedules the work and stores the results.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from torch_diode.collection.groups import Group, Task
 from torch_diode.collection.kernels.compile import CompileOutcome
 from torch_diode.collection.kernels.library import KernelLibrary
+from torch_diode.collection.plan import Group
 from torch_diode.collection.store.journal import TimingStore
 from torch_diode.collection.workers.scheduler import ScheduledRun, Scheduler, TimedProblem
 from torch_diode.collection.workers.timing_worker import TimingSettings
@@ -21,14 +20,12 @@ from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
 _LONGEST_WAIT_S = 60.0
-"""Longer ones than a month the system refuses."""
-
-__all__ = ["Group", "GroupReport", "SweepRun", "Task"]
+"""The system refuses waits of more than a month."""
 
 
 @dataclass(frozen=True)
 class GroupReport:
-    """What came of a group; seconds are those of all timing processes together."""
+    """Totals of a group; seconds are summed over all timing processes."""
 
     name: str
     problems: int
@@ -40,17 +37,17 @@ class GroupReport:
 
     @classmethod
     def of(cls, run: ScheduledRun) -> GroupReport:
-        """From a run, done or not."""
+        """Report of a run, finished or not."""
         counts = (run.problems, run.timings, run.waited_s, run.timed_s, run.stalled, run.wrong)
         return cls(run.group.name, *counts)
 
 
 @dataclass
 class SweepRun:
-    """The plan: groups in order, and what is needed to compile and to time them.
+    """Groups in order, and what is needed to compile and to time them.
 
-    `devices` has an entry for each timing process: what CUDA_VISIBLE_DEVICES should say there,
-    `cpu`, or nothing for the device that is there.
+    `devices` has an entry per timing process: the value for its CUDA_VISIBLE_DEVICES, `cpu`, or
+    empty for the current device.
     """
 
     groups: Sequence[Group]
@@ -59,15 +56,15 @@ class SweepRun:
     releases: Mapping[str, str]
     seed: int = 0
     band: float | None = None
-    """Where given, the fastest of each problem are timed again until their noise is within it."""
+    """If given, the fastest of each problem are timed again until their noise is within it."""
     devices: Sequence[str] = ("",)
     lost: list[str] = field(default_factory=list)
-    """Why timing processes were lost; each was replaced."""
+    """Reasons of lost timing processes; each was replaced."""
     left_out: list[MMShape] = field(default_factory=list)
-    """Problems that ended process after process, and no candidate of theirs to blame."""
+    """Problems that kept ending processes although no single candidate was at fault."""
 
-    def setting(self) -> TimingSettings:
-        """What timing processes are made with."""
+    def timing_settings(self) -> TimingSettings:
+        """Settings of the timing processes."""
         return TimingSettings(self.library, self.hardware, self.releases, self.seed, self.band)
 
     def run(
@@ -77,29 +74,29 @@ class SweepRun:
         deadline: float,
         report: Callable[[GroupReport], None],
     ) -> list[CompileOutcome]:
-        """Compile ahead and time until done, or until the deadline (`time.monotonic`): then each
-        timing process finishes the problem it is at, and the rest is dropped.
+        """Compile and time until done, or until the deadline (`time.monotonic`): then each timing
+        process finishes its current problem, and the rest is dropped.
 
-        Returns what compiling each kernel came to: what it needs of the chip.
+        Returns the compile outcome of each kernel.
         """
-        with Scheduler(self.setting(), self.devices, processes) as shop:
-            self.lost = shop.lost
+        with Scheduler(self.timing_settings(), self.devices, processes) as scheduler:
+            self.lost = scheduler.lost
             for group in self.groups:
-                shop.give(group)
-            while shop.busy:
+                scheduler.add_group(group)
+            while scheduler.busy:
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    shop.close()
-                for timed in shop.advance(min(left, _LONGEST_WAIT_S) if left > 0 else None):
-                    self._keep(timed, store, report)
-            for run in shop.unfinished():
+                    scheduler.close()
+                for timed in scheduler.advance(min(left, _LONGEST_WAIT_S) if left > 0 else None):
+                    self._store(timed, store, report)
+            for run in scheduler.unfinished_runs():
                 if run.problems:
                     report(GroupReport.of(run))
-            outcomes = list(shop.outcomes.values())
+            outcomes = list(scheduler.outcomes.values())
         store.flush()
         return outcomes
 
-    def _keep(
+    def _store(
         self, timed: TimedProblem, store: TimingStore, report: Callable[[GroupReport], None]
     ) -> None:
         if timed.dataset is None:

@@ -84,7 +84,7 @@ class _Pool:
         count = size // self._bytes
         torch_dtype = getattr(torch, dtype)
         self._values = torch.randn(count, dtype=torch_dtype, device=device, generator=generator)
-        self._room = torch.empty(count // 4, dtype=torch_dtype, device=device)
+        self._output_buffer = torch.empty(count // 4, dtype=torch_dtype, device=device)
         self._random = random.Random(seed)
 
     def operands(self, problem: MMShape) -> Operands:
@@ -92,7 +92,7 @@ class _Pool:
         written."""
         batch = (problem.B,) if problem.op in BATCHED else ()
         m, n, k = problem.M, problem.N, problem.K
-        out = self._cut(self._room, *batch, m, n)
+        out = self._cut(self._output_buffer, *batch, m, n)
         bias = None
         if problem.bias != "none":
             shape = (n,) if problem.bias == "vector" else (*batch, m, n)

@@ -305,7 +305,7 @@ class TestCompile:
         ]
         specs = [library.spec_for(p, Candidate(MM, SMALL)) for p in problems]
         with CompileAhead(library.jobs(specs), ARCH, processes=2) as ahead:
-            outcomes = list(ahead.finished())
+            outcomes = list(ahead.as_completed())
         assert [o.error for o in outcomes] == ["", ""]
         compiled = cubins(fresh_triton_cache)
         assert len(compiled) == 2

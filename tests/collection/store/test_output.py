@@ -60,7 +60,7 @@ def test_other_settings_are_refused(now, said, tmp_path):
 def test_damaged_settings_are_named(tmp_path):
     PartialOutput(tmp_path / "t.parquet", {}).close()
     (tmp_path / "t.parquet.parts" / "settings.txt").write_text("{")
-    with pytest.raises(FileFaultError, match=r"settings\.txt: got no settings"):
+    with pytest.raises(FileFaultError, match=r"settings\.txt: got invalid settings"):
         PartialOutput(tmp_path / "t.parquet", {})
 
 

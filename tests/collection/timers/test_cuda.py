@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from torch_diode.collection.timers.cuda import CudaTimer, settle_clock, summarise
+from torch_diode.collection.timers.cuda import CudaTimer, middle_mean, summarise
 from torch_diode.types.errors import DiodeError
 
 
@@ -31,7 +31,7 @@ def test_spread_is_half_the_interquartile_range_over_the_median() -> None:
 def test_twice_the_l2_is_flushed_and_much_where_its_size_is_not_known(
     l2_bytes: int, flushed: int
 ) -> None:
-    assert LateTimer(torch.device("cpu"), l2_bytes)._room().nbytes == flushed
+    assert LateTimer(torch.device("cpu"), l2_bytes)._flush_buffer().nbytes == flushed
 
 
 class LateTimer(CudaTimer):
@@ -88,7 +88,7 @@ def test_refined_the_best_of_many_is_hardly_too_low(seed: int) -> None:
 
 def test_a_settled_time_is_finer_than_the_clock_and_deaf_to_outliers() -> None:
     ticks = [5.024] * 30 + [5.056] * 70
-    assert settle_clock(ticks).time_us == pytest.approx(5.0528, abs=0.004)
-    assert settle_clock([*ticks, 90.0]).time_us == pytest.approx(
-        settle_clock(ticks).time_us, rel=1e-3
+    assert middle_mean(ticks).time_us == pytest.approx(5.0528, abs=0.004)
+    assert middle_mean([*ticks, 90.0]).time_us == pytest.approx(
+        middle_mean(ticks).time_us, rel=1e-3
     )

@@ -68,10 +68,10 @@ def test_uneven_kernels_and_a_few_slow_launches_fare_no_worse():
 def test_a_long_head_start_is_given_up_once_it_is_not_needed():
     timer = SimulatedTimer(torch.device("cpu"), 0)
     timer.repeat([(100e-6, 8e-6)] * 300, 5)
-    slow = timer.head_start
+    slow = timer.queue_delay
     assert slow.seconds(300) > 10 * LEAST_S
     timer.repeat([(10e-6, 8e-6)] * 300, 5)
-    assert timer.head_start.seconds(300) < 1.1 * LEAST_S
+    assert timer.queue_delay.seconds(300) < 1.1 * LEAST_S
 
 
 def test_the_sleep_that_would_have_done():
@@ -86,8 +86,8 @@ def test_a_small_batch_says_less_than_a_large_one():
     """A hiccup in one of two samples must not put all of the next 300 to sleep for long."""
     few = QueueDelay().after(LEAST_S, [True, False], 0.0)
     many = QueueDelay().after(LEAST_S, [True, False] * 100, 0.0)
-    assert few.a_sample_s == pytest.approx(LEAST_S * 2 / 102)
-    assert many.a_sample_s == pytest.approx(LEAST_S / 100 * 2 / 3)
+    assert few.per_sample_s == pytest.approx(LEAST_S * 2 / 102)
+    assert many.per_sample_s == pytest.approx(LEAST_S / 100 * 2 / 3)
 
 
 def test_a_head_start_has_an_end():

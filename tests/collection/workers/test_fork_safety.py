@@ -49,5 +49,5 @@ def test_what_is_raised_there_is_raised_here() -> None:
 
 
 def test_a_process_that_is_killed_is_one_sentence() -> None:
-    with pytest.raises(MissingPartError, match="ended when asked"):
+    with pytest.raises(MissingPartError, match="has ended"):
         run_in_subprocess(die)

@@ -18,16 +18,16 @@ COLLECTOR = """
 import signal, sys, time
 from torch_diode.collection.workers.pool import WorkerPool
 
-def stubborn(mark):
+def stubborn(progress):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     def answer(seconds):
         time.sleep(seconds)
     return answer
 
-crew = WorkerPool([stubborn, stubborn])
-crew.give(0, [600])
-crew.start()
-print(*crew.pids(), flush=True)
+pool = WorkerPool([stubborn, stubborn])
+pool.submit(0, [600])
+pool.start()
+print(*pool.pids(), flush=True)
 time.sleep(600)
 """
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.collection.crashing_kernels import DeadlySetting
-from torch_diode.collection.groups import Group
+from tests.collection.crashing_kernels import CrashingSettings
 from torch_diode.collection.kernels.library import KernelLibrary
+from torch_diode.collection.plan import Group
 from torch_diode.collection.timers.cpu import cpu_library
 from torch_diode.collection.workers.pool import WorkerError
 from torch_diode.collection.workers.scheduler import Scheduler, TimedProblem
@@ -38,11 +38,11 @@ def library() -> KernelLibrary:
     return KernelLibrary(template_source, 0)
 
 
-def setting(tmp_path: Path, endings: Mapping[int, str]) -> DeadlySetting:
+def setting(tmp_path: Path, endings: Mapping[int, str]) -> CrashingSettings:
     # No shared memory limit is known on a CPU: with one, the candidates pass as compiled.
     hardware = replace(detect("cpu"), shared_memory_per_block=2**20)
     starts = str(tmp_path / "starts")
-    return DeadlySetting(library(), hardware, {"torch": "2.13.0"}, endings=endings, starts=starts)
+    return CrashingSettings(library(), hardware, {"torch": "2.13.0"}, endings=endings, starts=starts)
 
 
 def group(problems: list[MMShape], candidates: list[Candidate]) -> Group:
@@ -50,12 +50,12 @@ def group(problems: list[MMShape], candidates: list[Candidate]) -> Group:
     return Group("test", tuple((p, Candidates.of(candidates)) for p in problems), ())
 
 
-def everything(shop: Scheduler) -> list[TimedProblem]:
+def everything(scheduler: Scheduler) -> list[TimedProblem]:
     found: list[TimedProblem] = []
     deadline = time.monotonic() + 120
-    while shop.busy:
+    while scheduler.busy:
         assert time.monotonic() < deadline
-        found += shop.advance(1)
+        found += scheduler.advance(1)
     return found
 
 
@@ -66,10 +66,10 @@ def statuses(timed: TimedProblem) -> dict[Candidate, str]:
 
 @pytest.mark.parametrize("ending", ["kill", "raise"])
 def test_a_kernel_that_ends_its_process_costs_one_process_and_one_config(ending, tmp_path):
-    with Scheduler(setting(tmp_path, {64: ending}), ("cpu",), 1) as shop:
-        shop.give(group(PROBLEMS, [ATEN, *CONFIGS]))
-        found = everything(shop)
-        lost = shop.lost
+    with Scheduler(setting(tmp_path, {64: ending}), ("cpu",), 1) as scheduler:
+        scheduler.add_group(group(PROBLEMS, [ATEN, *CONFIGS]))
+        found = everything(scheduler)
+        lost = scheduler.lost
     assert [timed.problem for timed in found] == PROBLEMS
     for timed in found:
         expected = dict.fromkeys([ATEN, *CONFIGS], "ok") | {CONFIGS[2]: "failed"}
@@ -82,39 +82,39 @@ def test_a_kernel_that_ends_its_process_costs_one_process_and_one_config(ending,
 
 
 def test_several_such_kernels_are_found_one_after_the_other(tmp_path):
-    with Scheduler(setting(tmp_path, {16: "kill", 128: "raise"}), ("cpu",), 1) as shop:
-        shop.give(group(PROBLEMS[:2], [*CONFIGS, ATEN]))
-        found = everything(shop)
+    with Scheduler(setting(tmp_path, {16: "kill", 128: "raise"}), ("cpu",), 1) as scheduler:
+        scheduler.add_group(group(PROBLEMS[:2], [*CONFIGS, ATEN]))
+        found = everything(scheduler)
     for timed in found:
         assert [s for _, s in sorted(statuses(timed).items(), key=str)].count("failed") == 2
         assert statuses(timed)[CONFIGS[0]] == statuses(timed)[CONFIGS[3]] == "failed"
-    assert len(shop.lost) == 3
+    assert len(scheduler.lost) == 3
 
 
 def test_all_processes_work_and_nothing_is_done_twice(tmp_path):
     problems = [MMShape("mm", 8 * i, 64, 64, dtype="float32") for i in range(1, 41)]
-    with Scheduler(setting(tmp_path, {}), ("cpu", "cpu"), 1) as shop:
-        shop.give(group(problems, [ATEN]))
-        found = everything(shop)
+    with Scheduler(setting(tmp_path, {}), ("cpu", "cpu"), 1) as scheduler:
+        scheduler.add_group(group(problems, [ATEN]))
+        found = everything(scheduler)
     assert sorted(timed.problem for timed in found) == sorted(problems)
     assert len((tmp_path / "starts").read_bytes()) == 2
-    assert not shop.lost
+    assert not scheduler.lost
 
 
 def test_a_process_killed_from_outside_costs_nothing(tmp_path):
     """As the kernel's out-of-memory killer does it: no candidate is to blame."""
     problems = [MMShape("mm", 8 * i, 512, 512, dtype="float32") for i in range(1, 100)]
-    with Scheduler(setting(tmp_path, {}), ("cpu",), 1) as shop:
-        shop.give(group(problems, [ATEN, *CONFIGS]))
-        found = shop.advance(30)
+    with Scheduler(setting(tmp_path, {}), ("cpu",), 1) as scheduler:
+        scheduler.add_group(group(problems, [ATEN, *CONFIGS]))
+        found = scheduler.advance(30)
         while not found:
-            found += shop.advance(30)
-        (pid,) = shop.pids()
+            found += scheduler.advance(30)
+        (pid,) = scheduler.pids()
         os.kill(pid, signal.SIGKILL)
-        found += everything(shop)
+        found += everything(scheduler)
     assert sorted(timed.problem for timed in found) == sorted(problems)
     assert all(set(statuses(timed).values()) == {"ok"} for timed in found)
-    assert shop.lost == ["ended by SIGKILL"]
+    assert scheduler.lost == ["ended by SIGKILL"]
 
 
 def test_aten_itself_can_be_the_one(tmp_path):
@@ -132,9 +132,9 @@ def test_aten_itself_can_be_the_one(tmp_path):
             sweep.time = time_or_die
             return sweep
 
-    with Scheduler(Broken(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as shop:
-        shop.give(group(PROBLEMS, [ATEN]))
-        found = everything(shop)
+    with Scheduler(Broken(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
+        scheduler.add_group(group(PROBLEMS, [ATEN]))
+        found = everything(scheduler)
     assert {t.problem: statuses(t)[ATEN] for t in found} == {
         p: "failed" if p == PROBLEMS[1] else "ok" for p in PROBLEMS
     }
@@ -145,10 +145,10 @@ def test_processes_that_never_start_stop_the_run():
         def sweep(self, outcomes, seed):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with Scheduler(Dead(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as shop:
-        shop.give(group(PROBLEMS, [ATEN]))
+    with Scheduler(Dead(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
+        scheduler.add_group(group(PROBLEMS, [ATEN]))
         with pytest.raises(WorkerError, match="before its first problem, 3 times in a row"):
-            everything(shop)
+            everything(scheduler)
 
 
 def test_a_closed_workshop_finishes_the_problem_it_is_at():
@@ -168,13 +168,13 @@ def test_a_closed_workshop_finishes_the_problem_it_is_at():
             sweep.time = time_when_told
             return sweep
 
-    with Scheduler(Held(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as shop:
-        shop.give(group(PROBLEMS, [ATEN]))
-        shop.advance(0)
+    with Scheduler(Held(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
+        scheduler.add_group(group(PROBLEMS, [ATEN]))
+        scheduler.advance(0)
         os.read(begun, 1)
-        shop.close()
+        scheduler.close()
         os.write(go, b"x" * len(PROBLEMS))
-        found = everything(shop)
-        (run,) = shop.unfinished()
+        found = everything(scheduler)
+        (run,) = scheduler.unfinished_runs()
     assert [timed.problem for timed in found] == PROBLEMS[:1]
     assert (run.problems, run.left) == (1, len(PROBLEMS) - 1)

@@ -19,34 +19,34 @@ BOTH = Candidates.of([ATEN, TRITON])
 
 
 @pytest.fixture
-def bench():
-    setting = TimingSettings(cpu_library(), detect("cpu"), {"torch": "2.13.0"})
-    return TimingWorker(setting, ProgressMarker(), seed=0)
+def worker():
+    settings = TimingSettings(cpu_library(), detect("cpu"), {"torch": "2.13.0"})
+    return TimingWorker(settings, ProgressMarker(), seed=0)
 
 
-def statuses(bench: TimingWorker, order: TimingRequest) -> dict[Candidate, str]:
-    return {timing.candidate: timing.status for timing in bench.answer(order).dataset}
+def statuses(worker: TimingWorker, request: TimingRequest) -> dict[Candidate, str]:
+    return {timing.candidate: timing.status for timing in worker.time(request).dataset}
 
 
-def test_every_candidate_has_an_answer(bench):
-    assert statuses(bench, TimingRequest(PROBLEM, BOTH)) == {ATEN: "ok", TRITON: "out_of_resources"}
+def test_every_candidate_has_an_answer(worker):
+    assert statuses(worker, TimingRequest(PROBLEM, BOTH)) == {ATEN: "ok", TRITON: "out_of_resources"}
 
 
 @pytest.mark.parametrize("start", [0, 1, 2])
-def test_care_changes_nothing_in_the_answer(bench, start):
-    order = TimingRequest(PROBLEM, BOTH, careful=True, start=start)
-    assert statuses(bench, order) == {ATEN: "ok", TRITON: "out_of_resources"}
-    assert bench._mark.get() == WORKING
+def test_care_changes_nothing_in_the_answer(worker, start):
+    request = TimingRequest(PROBLEM, BOTH, one_by_one=True, start=start)
+    assert statuses(worker, request) == {ATEN: "ok", TRITON: "out_of_resources"}
+    assert worker._progress.get() == WORKING
 
 
-def test_what_has_failed_is_recorded_and_not_run_again(bench):
-    order = TimingRequest(PROBLEM, BOTH, careful=True, start=1, failed=(0,))
-    assert statuses(bench, order) == {ATEN: "failed", TRITON: "out_of_resources"}
-    only = TimingRequest(PROBLEM, Candidates.of([ATEN]), careful=True, start=1, failed=(0,))
-    assert statuses(bench, only) == {ATEN: "failed"}
+def test_what_has_failed_is_recorded_and_not_run_again(worker):
+    request = TimingRequest(PROBLEM, BOTH, one_by_one=True, start=1, failed=(0,))
+    assert statuses(worker, request) == {ATEN: "failed", TRITON: "out_of_resources"}
+    only = TimingRequest(PROBLEM, Candidates.of([ATEN]), one_by_one=True, start=1, failed=(0,))
+    assert statuses(worker, only) == {ATEN: "failed"}
 
 
-def test_a_dtype_without_a_kernel_is_named(bench):
+def test_a_dtype_without_a_kernel_is_named(worker):
     problem = MMShape("mm", 8, 8, 8, dtype="float8_e5m2")
     with pytest.raises(MissingPartError, match="this device does not run it"):
-        bench.answer(TimingRequest(problem, Candidates.of([ATEN])))
+        worker.time(TimingRequest(problem, Candidates.of([ATEN])))

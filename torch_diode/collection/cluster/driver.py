@@ -1,8 +1,8 @@
-"""A collection on many machines, through Ray: machines pull groups of problems, one output.
+"""Collection on several machines through Ray.
 
-Each machine has one worker, which has all its GPUs to itself. This process keeps what comes back
-and nothing else: it needs no GPU. The problems of a machine that is lost are done again by
-others; a machine that joins later is given work too.
+Each machine has one Ray actor, which reserves all its GPUs. This process assigns groups of problems
+and stores the results; it needs no GPU. The problems of a lost machine go to others; a machine that
+joins later gets work too.
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ from typing import Any
 
 from torch_diode.collection.cluster.node import NodeFinished, NodeReady, NodeSettings
 from torch_diode.collection.cluster.ray_actor import ClusterWorker
-from torch_diode.collection.groups import Group
+from torch_diode.collection.plan import Group
 from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.types.errors import DiodeError, MissingPartError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
-_GROUPS_A_NODE = 2
+_GROUPS_PER_NODE = 2
 """One to time, one to compile meanwhile."""
-_SECONDS_A_CALL = 2.0
-_SECONDS_TO_LOOK = 5.0
-"""Between looks for machines that have joined."""
+_SECONDS_PER_CALL = 2.0
+_SECONDS_BETWEEN_CHECKS = 5.0
+"""Between checks for machines that have joined."""
 _SECONDS_TO_START = 120.0
 _SECONDS_FOR_OTHERS = 20.0
-"""Once one machine has answered, the others have so long to be asked what most have."""
-_SECONDS_TO_KNOCK = 5.0
+"""After the first machine has answered, to wait for others before choosing the chip."""
+_SECONDS_TO_CONNECT = 5.0
 _MOST_STARTS = 3
 
 
 @dataclass(eq=False)
 class _Node:
-    """A machine: its worker, the call it is at, and the groups it has."""
+    """A machine: its actor, the call in progress, and its groups."""
 
     name: str
     actor: Any
     call: Any
-    hello: NodeReady | None = None
-    opened: bool = False
+    ready: NodeReady | None = None
+    has_settings: bool = False
     groups: list[Group] = field(default_factory=list)
     left: dict[MMShape, Group] = field(default_factory=dict)
 
-    def take_back(self) -> Iterator[Group]:
-        """Its groups, cut to what is not done."""
+    def remaining_groups(self) -> Iterator[Group]:
+        """Its groups, reduced to the problems not done."""
         for group in self.groups:
             tasks = tuple(task for task in group.tasks if task[0] in self.left)
             if tasks:
@@ -56,16 +56,16 @@ class _Node:
 
 
 class RayCluster:
-    """A connection to a Ray cluster, and the machines of it that have the chip in question."""
+    """Connection to a Ray cluster, and its machines with the chip to time on."""
 
-    def __init__(self, address: str, opening: NodeSettings, say: Callable[[str], None]) -> None:
+    def __init__(self, address: str, settings: NodeSettings, note: Callable[[str], None]) -> None:
         self._ray = _ray()
-        self._opening = opening
-        self._say = say
+        self._settings = settings
+        self._note = note
         self._nodes: dict[str, _Node] = {}
         self._starts: dict[str, int] = {}
-        self._looked = -_SECONDS_TO_LOOK
-        self._alive = time.monotonic()
+        self._last_check = -_SECONDS_BETWEEN_CHECKS
+        self._last_ready = time.monotonic()
         self._reason = "none has it"
         try:
             _check_reachable(address)
@@ -77,90 +77,93 @@ class RayCluster:
                 "with `ray start --head`"
             ) from None
         self._start_nodes()
-        self.hello = self._first_hello()
+        self.ready = self._majority()
 
     @property
     def hardware(self) -> Hardware:
-        """The chip all timings are of."""
-        return self.hello.hardware
+        """Chip of all timings."""
+        return self.ready.hardware
 
     def close(self) -> None:
-        """Leave the cluster; its workers end with us."""
+        """Disconnect; the actors end with this process."""
         self._ray.shutdown()
 
     def __len__(self) -> int:
         return len(self._nodes)
 
     def time(
-        self, groups: Sequence[Group], setting: TimingSettings, keep: Callable[[NodeFinished], None]
+        self,
+        groups: Sequence[Group],
+        settings: TimingSettings,
+        keep: Callable[[NodeFinished], None],
     ) -> None:
-        """Have every problem of these groups timed; each is kept as it comes in."""
+        """Time every problem of these groups; `keep` is called with each result."""
         todo = deque(groups)
         done: set[MMShape] = set()
         while todo or any(node.left for node in self._nodes.values()):
             self._start_nodes()
             self._check_alive()
-            for node in self._answered(_SECONDS_A_CALL):
+            for node in self._answered(_SECONDS_PER_CALL):
                 for finished in self._read(node, todo):
                     if finished.problem not in done:
                         done.add(finished.problem)
                         keep(finished)
-                self._give(node, todo, setting)
+                self._assign(node, todo, settings)
 
     def _check_alive(self) -> None:
-        """Stop when for some time no machine has been there that can time."""
+        """Raise if no machine has been able to time for a while."""
         now = time.monotonic()
-        if any(node.hello for node in self._nodes.values()):
-            self._alive = now
-        if now - self._alive > _SECONDS_TO_START or not self._nodes:
+        if any(node.ready for node in self._nodes.values()):
+            self._last_ready = now
+        if now - self._last_ready > _SECONDS_TO_START or not self._nodes:
             raise MissingPartError(
                 f"--ray: the cluster has no machine left that can time ({self._reason}); all "
                 "finished problems are kept: add machines and run the same command again"
             )
 
     def _start_nodes(self) -> None:
-        """A worker on every machine that has none, but not on one that keeps losing it."""
-        if time.monotonic() - self._looked < _SECONDS_TO_LOOK:
+        """Start an actor on every machine that has none, except those that keep losing it."""
+        if time.monotonic() - self._last_check < _SECONDS_BETWEEN_CHECKS:
             return
-        self._looked = time.monotonic()
-        kind = "CPU" if self._opening.device == "cpu" else "GPU"
+        self._last_check = time.monotonic()
+        kind = "CPU" if self._settings.device == "cpu" else "GPU"
         for machine in self._ray.nodes():
             name, amount = machine["NodeID"], machine["Resources"].get(kind, 0)
-            known = name in self._nodes or self._starts.get(name, 0) >= _MOST_STARTS
-            if machine["Alive"] and amount and not known:
+            skip = name in self._nodes or self._starts.get(name, 0) >= _MOST_STARTS
+            if machine["Alive"] and amount and not skip:
                 self._start(name, {"num_cpus": 1} if kind == "CPU" else {"num_gpus": amount})
 
     def _start(self, name: str, resources: dict[str, float]) -> None:
         strategies = importlib.import_module("ray.util.scheduling_strategies")
-        here = strategies.NodeAffinitySchedulingStrategy(name, soft=False)
-        actor = self._ray.remote(ClusterWorker).options(scheduling_strategy=here, **resources)
+        affinity = strategies.NodeAffinitySchedulingStrategy(name, soft=False)
+        actor = self._ray.remote(ClusterWorker).options(scheduling_strategy=affinity, **resources)
         worker = actor.remote()
         self._starts[name] = self._starts.get(name, 0) + 1
-        call = worker.exchange.remote([self._opening], _SECONDS_A_CALL)
+        call = worker.exchange.remote([self._settings], _SECONDS_PER_CALL)
         self._nodes[name] = _Node(name, worker, call)
 
-    def _first_hello(self) -> NodeReady:
-        """What most machines have: the others have to have the same, or are left out."""
-        nothing: deque[Group] = deque()
+    def _majority(self) -> NodeReady:
+        """Chip and versions that most machines have; machines with others are not used."""
+        no_groups: deque[Group] = deque()
         end = time.monotonic() + _SECONDS_TO_START
-        while any(not node.hello for node in self._nodes.values()) and time.monotonic() < end:
-            for node in self._answered(_SECONDS_A_CALL):
-                for _ in self._read(node, nothing):
+        while any(not node.ready for node in self._nodes.values()) and time.monotonic() < end:
+            for node in self._answered(_SECONDS_PER_CALL):
+                for _ in self._read(node, no_groups):
                     pass
                 if node.name in self._nodes:
                     self._call(node, [])
-                if node.hello is not None:
+                if node.ready is not None:
                     end = min(end, time.monotonic() + _SECONDS_FOR_OTHERS)
-        hellos = [node.hello for node in self._nodes.values() if node.hello]
-        if not hellos:
-            what = self._opening.device or "a GPU"
+        answers = [node.ready for node in self._nodes.values() if node.ready]
+        if not answers:
+            what = self._settings.device or "a GPU"
             raise MissingPartError(
                 f"--ray: no machine of the cluster has {what} free ({self._reason}); expected one "
-                "at least; start Ray there, or end what holds it"
+                "at least; start Ray there, or stop the program that uses it"
             )
-        kinds = Counter(_kind(hello) for hello in hellos)
+        kinds = Counter(_kind(ready) for ready in answers)
         most = max(kinds, key=lambda kind: (kinds[kind], kind))
-        return next(hello for hello in hellos if _kind(hello) == most)
+        return next(ready for ready in answers if _kind(ready) == most)
 
     def _answered(self, seconds: float) -> list[_Node]:
         calls = {node.call: node for node in self._nodes.values()}
@@ -168,76 +171,76 @@ class RayCluster:
         return [calls[call] for call in ready]
 
     def _read(self, node: _Node, todo: deque[Group]) -> Iterator[NodeFinished]:
-        """What a machine has done; if it is lost, its groups go back to the others."""
+        """Yield finished problems of a machine; if it is lost, put its groups back."""
         try:
             messages = self._ray.get(node.call)
         except self._ray.exceptions.RayError as fault:
-            self._lose(node, todo, fault)
+            self._remove(node, todo, fault)
             return
         for message in messages:
             if isinstance(message, DiodeError):
-                self._lose(node, todo, message)
+                self._remove(node, todo, message)
                 return
             if isinstance(message, NodeReady):
-                node.hello = message
+                node.ready = message
             elif isinstance(message, NodeFinished):
                 node.left.pop(message.problem, None)
                 yield message
 
-    def _lose(self, node: _Node, todo: deque[Group], fault: Exception) -> None:
-        """A machine is gone, or cannot go on; what it had not done goes to others."""
+    def _remove(self, node: _Node, todo: deque[Group], fault: Exception) -> None:
+        """Remove a machine that is gone or cannot continue; put its remaining groups back."""
         self._reason = str(fault) if isinstance(fault, DiodeError) else type(fault).__name__
-        back = list(node.take_back())
-        todo.extendleft(reversed(back))
+        returned = list(node.remaining_groups())
+        todo.extendleft(reversed(returned))
         self._nodes.pop(node.name, None)
-        self._looked -= _SECONDS_TO_LOOK
-        # Where only its process ended, the worker still holds the machine's devices.
+        self._last_check -= _SECONDS_BETWEEN_CHECKS
+        # If only its process ended, the actor still holds the machine's devices.
         self._ray.kill(node.actor)
-        count = sum(len(group.tasks) for group in back)
-        if node.hello is not None:
-            self._say(f"lost a machine ({self._reason}); its {count:,} problems go to others")
+        count = sum(len(group.tasks) for group in returned)
+        if node.ready is not None:
+            self._note(f"lost a machine ({self._reason}); its {count:,} problems go to others")
 
-    def _give(self, node: _Node, todo: deque[Group], setting: TimingSettings) -> None:
-        """The next groups for a machine, and the next call to it."""
-        if node.name not in self._nodes or node.hello is None:
+    def _assign(self, node: _Node, todo: deque[Group], settings: TimingSettings) -> None:
+        """Send a machine its next groups."""
+        if node.name not in self._nodes or node.ready is None:
             if node.name in self._nodes:
                 self._call(node, [])
             return
-        if _kind(node.hello) != _kind(self.hello):
-            self._dismiss(node)
+        if _kind(node.ready) != _kind(self.ready):
+            self._reject(node)
             return
-        messages: list[Any] = [] if node.opened else [setting]
-        node.opened = True
+        messages: list[Any] = [] if node.has_settings else [settings]
+        node.has_settings = True
         node.groups = [g for g in node.groups if any(p in node.left for p, _ in g.tasks)]
-        while todo and len(node.groups) < _GROUPS_A_NODE:
+        while todo and len(node.groups) < _GROUPS_PER_NODE:
             group = todo.popleft()
             node.groups.append(group)
             node.left.update({problem: group for problem, _ in group.tasks})
             messages.append(group)
         self._call(node, messages)
 
-    def _dismiss(self, node: _Node) -> None:
-        assert node.hello is not None
-        has, wanted = _kind(node.hello), _kind(self.hello)
-        self._say(f"a machine is left out: got {' '.join(has)}; expected {' '.join(wanted)}")
+    def _reject(self, node: _Node) -> None:
+        assert node.ready is not None
+        has, wanted = _kind(node.ready), _kind(self.ready)
+        self._note(f"a machine is not used: got {' '.join(has)}; expected {' '.join(wanted)}")
         self._starts[node.name] = _MOST_STARTS
         self._ray.kill(node.actor)
         del self._nodes[node.name]
 
     def _call(self, node: _Node, messages: list[Any]) -> None:
-        node.call = node.actor.exchange.remote(messages, _SECONDS_A_CALL)
+        node.call = node.actor.exchange.remote(messages, _SECONDS_PER_CALL)
 
 
-def _kind(hello: NodeReady) -> tuple[str, ...]:
-    """What timings of one output have in common."""
-    return (hello.hardware.name, *(f"{name} {text}" for name, text in hello.versions.items()))
+def _kind(ready: NodeReady) -> tuple[str, ...]:
+    """Chip and versions, the same for all timings of one output."""
+    return (ready.hardware.name, *(f"{name} {text}" for name, text in ready.versions.items()))
 
 
 def _check_reachable(address: str) -> None:
-    """Raise where nobody is at home: Ray itself tries for minutes, and with many words."""
+    """Raise at once if nothing listens there: Ray itself retries for minutes."""
     host, _, port = address.rpartition("//")[2].rpartition(":")
     if host and port.isdigit():
-        socket.create_connection((host, int(port)), _SECONDS_TO_KNOCK).close()
+        socket.create_connection((host, int(port)), _SECONDS_TO_CONNECT).close()
 
 
 def _ray() -> Any:

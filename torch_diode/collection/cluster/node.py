@@ -1,8 +1,8 @@
-"""A machine of a cluster: its own process, with the machine's compiling and timing processes.
+"""Main process of a cluster machine, with the machine's compiling and timing processes.
 
-The cluster's worker starts it and speaks with it over a socket: groups in, finished problems out.
-It is apart from that worker because a process full of threads should not be forked from, and it
-ends when the socket closes.
+The Ray actor starts it and exchanges groups and finished problems with it over a socket. It is a
+separate process because the actor has threads and should not be forked; it ends when the socket
+closes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from torch_diode.types.problem import MMShape
 
 @dataclass(frozen=True)
 class NodeSettings:
-    """The first message to a node: which of its devices to use, and how many processes."""
+    """First message to a node: the device to use and the number of processes."""
 
     device: str | None
     workers: int = 0
@@ -35,7 +35,7 @@ class NodeSettings:
 
 @dataclass(frozen=True)
 class NodeReady:
-    """A node's answer: what it has. It is then told the `Setting`, and given groups."""
+    """Reply of a node with its hardware; `TimingSettings` and groups are sent to it next."""
 
     hardware: Hardware
     devices: int
@@ -44,35 +44,35 @@ class NodeReady:
 
 @dataclass(frozen=True)
 class NodeFinished:
-    """A problem that is done; without timings where it could not be."""
+    """A finished problem; without timings if it could not be timed."""
 
     problem: MMShape
     dataset: Dataset | None
 
 
 def serve(connection: Connection) -> None:
-    """Time the groups that come in until nobody is there to tell."""
-    opening: NodeSettings = connection.recv()
-    found = find_devices(opening.device, opening.workers)
-    connection.send(NodeReady(found.hardware, len(found.names), versions()))
-    setting: TimingSettings = connection.recv()
-    processes = opening.processes or compiling_processes()
-    with Scheduler(setting, found.names, processes) as shop:
+    """Time the groups received until the connection closes."""
+    node_settings: NodeSettings = connection.recv()
+    devices = find_devices(node_settings.device, node_settings.workers)
+    connection.send(NodeReady(devices.hardware, len(devices.names), versions()))
+    settings: TimingSettings = connection.recv()
+    processes = node_settings.processes or compiling_processes()
+    with Scheduler(settings, devices.names, processes) as scheduler:
         while True:
-            wait([connection, *shop.handles()], None)
+            wait([connection, *scheduler.connections()], None)
             while connection.poll():
-                shop.give(connection.recv())
-            for timed in shop.advance():
+                scheduler.add_group(connection.recv())
+            for timed in scheduler.advance():
                 connection.send(NodeFinished(timed.problem, timed.dataset))
 
 
 def compiling_processes() -> int:
-    """So many that a core is left for launching kernels and one for keeping timings."""
+    """Number of compiling processes: all cores but one to launch kernels and one to store."""
     return max((os.cpu_count() or 2) - 2, 1)
 
 
 def main() -> None:
-    """Serve on the file descriptor that was handed over."""
+    """Serve on the file descriptor given as argument."""
     connection = Connection(int(sys.argv[1]))
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         try:

@@ -1,4 +1,4 @@
-"""What Ray runs on a machine: it starts the machine's own process and carries its messages."""
+"""Ray actor of a machine: starts the machine's main process and relays its messages."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any
 
 
 class NodeGoneError(RuntimeError):
-    """The machine's process ended, and its last problems with it."""
+    """The machine's main process ended."""
 
 
 class ClusterWorker:
-    """An actor, one for each machine, which it has to itself."""
+    """Actor that reserves a machine, one per machine."""
 
     def __init__(self) -> None:
         self._connection, theirs = multiprocessing.Pipe()
-        # Not `-m`: what it sends would be of the module `__main__`, which nobody else has.
+        # Not `-m`: classes it sends would belong to the module `__main__` there.
         program = "from torch_diode.collection.cluster.node import main; main()"
         subprocess.Popen(  # noqa: S603 our own module
             [sys.executable, "-c", program, str(theirs.fileno())],
@@ -30,7 +30,7 @@ class ClusterWorker:
         )
         theirs.close()
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        # Read all the time: two that send to each other and do not read would wait for ever.
+        # Reads all the time: two processes that send without reading would deadlock.
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -40,25 +40,25 @@ class ClusterWorker:
         except (EOFError, OSError):
             return
         finally:
-            # Whatever it ended with: who waits must hear of it.
+            # However it ended: `exchange` must not wait for it.
             self._inbox.put(NodeGoneError("the timing process of this node has ended"))
 
     def exchange(self, messages: Sequence[Any], seconds: float) -> list[Any]:
-        """Pass messages on; what has come back, at most so long waited for."""
+        """Send messages; return those received, after waiting up to `seconds` for the first."""
         try:
             for message in messages:
                 self._connection.send(message)
         except OSError:
             raise NodeGoneError("the timing process of this node has ended") from None
-        found = []
+        received = []
         try:
-            found.append(self._inbox.get(timeout=seconds))
-            while not isinstance(found[-1], NodeGoneError):
-                found.append(self._inbox.get_nowait())
+            received.append(self._inbox.get(timeout=seconds))
+            while not isinstance(received[-1], NodeGoneError):
+                received.append(self._inbox.get_nowait())
         except queue.Empty:
-            return found
-        gone = found.pop()
-        if not found:
+            return received
+        gone = received.pop()
+        if not received:
             raise gone
         self._inbox.put(gone)
-        return found
+        return received

@@ -1,19 +1,21 @@
-"""Compiling a sweep's kernels ahead, in processes that never see a GPU.
+"""Compilation of a sweep's kernels without a GPU.
 
-Workers compile for a named architecture into Triton's disk cache, by the very call a launch makes,
-so the process that launches later finds everything there. Besides speed this tells what a kernel
-needs (shared memory, registers) before anything has run.
+Kernels are compiled for a named architecture into Triton's disk cache by the call a launch makes,
+so the process that launches them later finds them there. The compiled kernels also tell the shared
+memory and registers needed before anything has run.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,14 +25,15 @@ from torch_diode.collection.kernels.source import TemplateSource
 from torch_diode.types.errors import MissingPartError
 
 _USAGE = re.compile(r"REG:(\d+) STACK:(\d+)")
+_PTXAS_VARIABLE = "TRITON_PTXAS_PATH"
 Job = tuple[TemplateSource, KernelSpec]
 
 
 @dataclass(frozen=True)
 class CompileOutcome:
-    """What compiling one kernel came to; `error` is empty where it succeeded.
+    """Result of compiling one kernel; `error` is empty on success.
 
-    `stack_bytes` a thread: a matmul kernel has no use for a stack but spilled registers.
+    `stack_bytes` per thread: a matmul kernel uses the stack only for spilled registers.
     """
 
     spec: KernelSpec
@@ -41,12 +44,12 @@ class CompileOutcome:
     error: str = ""
 
     def fits(self, shared_memory_per_block: int) -> bool:
-        """Whether it compiled, and can be loaded on a chip with that much shared memory."""
+        """Whether it compiled and fits a chip with that much shared memory."""
         return not self.error and self.shared_bytes <= shared_memory_per_block
 
 
 class _CompileOnlyDriver:
-    """What Triton asks of a device before a launch, answered for a chip that need not be there."""
+    """A Triton driver that reports a target architecture without a device."""
 
     def __init__(self, arch: int) -> None:
         self._arch = arch
@@ -65,7 +68,7 @@ class _CompileOnlyDriver:
 
 @contextlib.contextmanager
 def compiling_for(arch: int) -> Iterator[None]:
-    """Triton compiles for `arch` (90 for sm_90) inside, whatever this machine has."""
+    """Have Triton compile for `arch` (90 for sm_90) in this context, whatever the machine has."""
     from triton.runtime.driver import driver
 
     before = driver._active
@@ -77,10 +80,9 @@ def compiling_for(arch: int) -> Iterator[None]:
 
 
 def compile_kernel(source: TemplateSource, spec: KernelSpec, arch: int) -> Any:
-    """Triton's compiled kernel, from its disk cache if it is there; the compiler's errors pass.
+    """Compile a kernel with Triton, or load it from its disk cache; compiler errors are raised.
 
-    Goes through `JITFunction.warmup`, not `triton.compile`: what a launch does, and so the same
-    cache key.
+    Uses `JITFunction.warmup`, not `triton.compile`: as a launch does, and so with its cache key.
     """
     dtype = getattr(torch, spec.source.dtype)
     sizes = [1] * len(source.sizes)
@@ -91,14 +93,14 @@ def compile_kernel(source: TemplateSource, spec: KernelSpec, arch: int) -> Any:
 
 
 def precompile(source: TemplateSource, spec: KernelSpec, arch: int) -> CompileOutcome:
-    """Compile into the disk cache; a kernel the compiler refuses is an outcome, not an error."""
+    """Compile into the disk cache; a compiler error is part of the outcome."""
     from triton.compiler.errors import CompilationError
     from triton.runtime.errors import TritonError
 
     start = time.perf_counter()
     try:
         compiled = compile_kernel(source, spec, arch)
-        # RuntimeError is what Triton's own passes fail with.
+        # Triton's own passes raise RuntimeError.
     except (CompilationError, TritonError, RuntimeError) as error:
         text = f"{type(error).__name__}: {error}"
         return CompileOutcome(spec, time.perf_counter() - start, error=text)
@@ -107,29 +109,30 @@ def precompile(source: TemplateSource, spec: KernelSpec, arch: int) -> CompileOu
     return CompileOutcome(spec, seconds, compiled.metadata.shared, registers, stack)
 
 
-def longest_first(jobs: Iterable[Job]) -> list[Job]:
-    """Big tiles compile longest: started last, one of them would keep everyone waiting."""
-
-    def work(job: Job) -> int:
-        config = job[1].config
-        return -config.block_m * config.block_n * config.block_k
-
-    return sorted(jobs, key=work)
-
-
 def resource_usage(cubin: bytes) -> tuple[int, int]:
-    """Registers and stack bytes a thread, as the `cuobjdump` that Triton bundles reads them."""
+    """Registers and stack bytes per thread, read with the `cuobjdump` that Triton bundles."""
     import triton
 
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
         command = [triton.knobs.nvidia.cuobjdump.path, "-res-usage", file.name]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    usage = _USAGE.search(done.stdout)
+        result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    usage = _USAGE.search(result.stdout)
     if usage is None:
         raise MissingPartError(
-            f"cuobjdump: got {(done.stdout + done.stderr).strip()[:200]!r}; expected register "
+            f"cuobjdump: got {(result.stdout + result.stderr).strip()[:200]!r}; expected register "
             "counts; reinstall triton"
         )
     return int(usage[1]), int(usage[2])
+
+
+def use_inductors_ptxas(folder: Path | None = None) -> None:
+    """Have Triton use the ptxas that torch bundles, if there is one, as Inductor's compile workers
+    do; for this process and those it starts, before the first kernel. A user's setting is kept.
+
+    Triton bundles another release, whose code differs and has other keys in Triton's cache.
+    """
+    bundled = (folder or Path(torch.__file__).parent) / "bin" / "ptxas"
+    if bundled.is_file() and os.access(bundled, os.X_OK):
+        os.environ.setdefault(_PTXAS_VARIABLE, str(bundled))

@@ -1,7 +1,7 @@
-"""From a candidate and a problem's tensors to a bare launch, as cheaply as it can be had.
+"""Preparation of launches: a candidate and a problem's tensors become a bare kernel launch.
 
-A sweep makes hundreds of thousands of these, and while the CPU makes one the GPU waits. Kernels
-are found by the little of a problem that they depend on, and loaded once.
+A sweep prepares hundreds of thousands of them, and the GPU is idle meanwhile. Kernels are looked up
+by the properties of the problem they depend on, and loaded once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Launcher:
         self._kind = functools.lru_cache(maxsize=16)(_kind)
 
     def spec_for(self, problem: MMShape, candidate: Candidate) -> KernelSpec:
-        """The kernel that runs a candidate on a problem, remembered by what it depends on."""
+        """Spec of the kernel that runs a candidate on a problem, cached by what it depends on."""
         assert candidate.config is not None
         kind = self._kind(problem)
         if kind is None:
@@ -42,11 +42,11 @@ class Launcher:
         return spec
 
     def bind(self, spec: KernelSpec, tensors: Operands) -> Launch:
-        """A call that launches the kernel on these tensors and does nothing else."""
-        found = self._loaded.get(spec)
-        if found is None:
-            found = self._loaded[spec] = self._load(spec, tensors)
-        kernel, compiled, constants = found
+        """Function that launches the kernel on these tensors and does nothing else."""
+        loaded = self._loaded.get(spec)
+        if loaded is None:
+            loaded = self._loaded[spec] = self._load(spec, tensors)
+        kernel, compiled, constants = loaded
         grid = kernel.grid(tensors.problem)
         stream = torch.cuda.current_stream(tensors.a.device).cuda_stream
         arguments = kernel.arguments(
@@ -74,8 +74,8 @@ class Launcher:
 
 
 def _kind(problem: MMShape) -> tuple[Any, ...] | None:
-    """All of a problem that a kernel's spec depends on, bar how K fits blocks; None where the
-    template may also look at the sizes themselves."""
+    """Properties of a problem that a kernel's spec depends on, except how blocks divide K; None if
+    the template may also depend on the sizes themselves."""
     itemsize = DTYPE_BYTES[problem.dtype]
     units = tuple(unit_of(size, itemsize) for size in (problem.M, problem.N, problem.K))
     if (problem.transpose_a and units[0] == 1) or (not problem.transpose_b and units[1] == 1):

@@ -1,10 +1,10 @@
-"""Kernels a sweep times: compiled once per config and kind of problem, launched on any shape.
+"""Kernels of a sweep: compiled once per config and kind of problem, launched on any shape.
 
-A `KernelSpec` names one compiled kernel; all problems that map to the same spec share it. What
-goes into it is what a static Inductor kernel would have been compiled differently for: layout,
-dtype, EVEN_K, whether K fits a block, how the sizes divide. The template's text comes from a
-provider that is passed in (`integration.template_source.template_source`), since this room does
-not know Inductor.
+A `KernelSpec` names one compiled kernel; all problems that map to the same spec share it. It
+contains what changes the code of Inductor's static kernels: layout, dtype, EVEN_K, whether K fits a
+block, the alignment of the sizes. The template's text comes from a provider that is passed in
+(`integration.capture.template_source.template_source`), since this package does not import
+Inductor.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ SourceProvider = Callable[[SourceKey], TemplateSource]
 
 
 class KernelInfeasibleError(DiodeError):
-    """This candidate cannot run this problem on this chip: a fact to record, not a fault."""
+    """A candidate cannot run a problem on this chip; recorded in the dataset."""
 
 
 @dataclass(frozen=True, order=True)
 class KernelSpec:
     """One compiled kernel.
 
-    `units` say how M, N and K divide (see `unit_of`), as far as it matters in this layout;
-    `hints` whether the template may promise contiguous rows of A and columns of B.
+    `units` are the alignments of M, N and K (see `unit_of`) as far as they matter in this layout;
+    `hints` tell whether the template may assume contiguous rows of A and columns of B.
     """
 
     source: SourceKey
@@ -77,12 +77,12 @@ class KernelSpec:
 
     @property
     def options(self) -> dict[str, int]:
-        """What the compiler, not the text, is told."""
+        """Options of the compiler, which are not parameters of the kernel."""
         return {"num_warps": self.config.num_warps, "num_stages": self.config.num_stages}
 
 
 class KernelLibrary:
-    """All the kernels of a sweep, and which of them runs a candidate on a problem."""
+    """All kernels of a sweep, and the mapping of problems and candidates to them."""
 
     def __init__(self, provider: SourceProvider, num_sms: int) -> None:
         self._provider = provider
@@ -90,7 +90,7 @@ class KernelLibrary:
         self._kernels: dict[KernelSpec, SweepKernel] = {}
 
     def spec_for(self, problem: MMShape, candidate: Candidate) -> KernelSpec:
-        """The kernel that runs `candidate` on `problem`; raises where none can."""
+        """Spec of the kernel that runs `candidate` on `problem`; raises if there is none."""
         if candidate.config is None:
             raise InvalidValueError(
                 f"kernel: got candidate {candidate}; expected a Triton template with a config; "
@@ -100,18 +100,18 @@ class KernelLibrary:
         return specialise(self._provider(key), problem, candidate.config, self._num_sms)
 
     def kernel_for(self, spec: KernelSpec) -> SweepKernel:
-        """The kernel itself, to launch."""
+        """The kernel of a spec."""
         if spec not in self._kernels:
             self._kernels[spec] = SweepKernel(self._provider(spec.source), spec)
         return self._kernels[spec]
 
     def jobs(self, specs: Iterable[KernelSpec]) -> list[tuple[TemplateSource, KernelSpec]]:
-        """What `CompileAhead` needs to compile `specs` in other processes."""
+        """Jobs for `CompileAhead` that compile `specs` in other processes."""
         return [(self._provider(spec.source), spec) for spec in specs]
 
 
 def source_key(problem: MMShape, template: str, config: TritonGEMMConfig) -> SourceKey:
-    """Which text runs `problem`; raises where the template is not for it."""
+    """Key of the text that runs `problem`; raises if the template does not support it."""
     _check_supported(problem, template)
     if template == PERSISTENT_TMA:
         _check_tma(problem)
@@ -122,7 +122,7 @@ def source_key(problem: MMShape, template: str, config: TritonGEMMConfig) -> Sou
         transpose_a=problem.transpose_a,
         transpose_b=problem.transpose_b,
         bias=problem.bias,
-        # The TMA template takes no notice of EVEN_K: one kernel instead of two.
+        # The TMA template ignores EVEN_K: one kernel instead of two.
         even_k=template != PERSISTENT_TMA and problem.K % config.block_k == 0,
         one_step=config.block_k >= problem.K,
         ones="".join(letter for letter in "mnk" if getattr(problem, letter.upper()) == 1),
@@ -133,14 +133,13 @@ def source_key(problem: MMShape, template: str, config: TritonGEMMConfig) -> Sou
 def specialise(
     source: TemplateSource, problem: MMShape, config: TritonGEMMConfig, num_sms: int
 ) -> KernelSpec:
-    """Fold a problem into the spec of the kernel that runs it.
+    """Spec of the kernel that runs a problem.
 
-    Only what changes the compiled code is kept, so that few kernels serve many problems: M's
-    alignment matters where A is read along M, K's where an operand is read along K (with a size
-    of one, anything may be read along anything), and a hint only where that operand is read
-    along the hinted dimension and its size is odd, since elsewhere the alignment says as much.
-    Stages are those of a loop; where there is none, one is as good as five. (The tests compare the
-    compiled code.)
+    Only what changes the compiled code is kept, so that few kernels serve many problems: the
+    alignment of M if A is read along M, that of K if an operand is read along K (with a size of
+    one, any dimension may be), and a hint only if that operand is read along the hinted dimension
+    and its size is odd, since otherwise the alignment implies it. Without a loop over K, the number
+    of stages makes no difference. (The tests compare the compiled code.)
     """
     persistent = source.key.template == PERSISTENT_TMA
     itemsize = DTYPE_BYTES[problem.dtype]
@@ -179,7 +178,7 @@ def _check_supported(problem: MMShape, template: str) -> None:
 
 
 def _check_tma(problem: MMShape) -> None:
-    """Also refused where our own kernel would be right: what Inductor cannot run is not timed."""
+    """Raise for problems Inductor cannot run with TMA, even if this kernel could."""
     if not tma_aligned(problem):
         raise KernelInfeasibleError(
             f"{PERSISTENT_TMA}: got {problem}; expected rows of A and B of a multiple of "
@@ -196,8 +195,8 @@ def _index_bits(problem: MMShape) -> int:
 def jit_function(source: TemplateSource) -> Any:
     """The Triton function of a source.
 
-    Triton reads a function's text through `inspect`, which asks `linecache`: the text is put there
-    under a name made of its digest, the same in every process, so that no file is written.
+    Triton reads a function's text through `inspect`, which uses `linecache`: the text is put there
+    under a name with its digest, the same in every process, and no file is written.
     """
     digest = hashlib.sha256(source.text.encode()).hexdigest()[:16]
     filename = f"<torch-diode {source.name} {digest}>"
@@ -209,7 +208,7 @@ def jit_function(source: TemplateSource) -> Any:
 
 
 class SweepKernel:
-    """A kernel of one spec, to be launched on every problem that maps to it."""
+    """The kernel of one spec; it runs every problem that maps to the spec."""
 
     def __init__(self, source: TemplateSource, spec: KernelSpec) -> None:
         self.source = source
@@ -223,10 +222,9 @@ class SweepKernel:
         out: torch.Tensor,
         bias: torch.Tensor | None = None,
     ) -> Any:
-        """Triton's compiled kernel, loaded on the device: it runs any problem of this spec.
+        """Load Triton's compiled kernel on the device, for any problem of this spec.
 
-        The tensors are checked to make up such a problem, and a candidate that does not fit the
-        chip is found here.
+        Raises if the tensors are not of such a problem, or if the kernel does not fit the chip.
         """
         problem = self._problem(a, b, out, bias)
         self._provide_scratch(a)
@@ -237,11 +235,11 @@ class SweepKernel:
             **self.spec.options,
         )
         with _infeasible_if_too_large(self.spec):
-            _ = compiled.run  # Triton loads a kernel when it is first asked how to run it
+            _ = compiled.run  # Triton loads a kernel at the first access to `run`
         return compiled
 
     def grid(self, problem: MMShape) -> tuple[int, int, int]:
-        """The launch grid, as the template's own grid function has it."""
+        """Launch grid, as in the template's own grid function."""
         config = self.spec.config
         tiles = -(-problem.M // config.block_m) * -(-problem.N // config.block_n)
         if self.spec.source.template == PERSISTENT_TMA:
@@ -259,9 +257,9 @@ class SweepKernel:
     def _problem(
         self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, bias: torch.Tensor | None
     ) -> MMShape:
-        """The problem these tensors make up, checked to be one this kernel is for.
+        """The problem of these tensors; raises if it does not map to this spec.
 
-        A kernel given a problem of another spec computes rubbish, or faults on the device.
+        On a problem of another spec, the kernel's result would be wrong or the device would fault.
         """
         key = self.spec.source
         *batch, m, k = a.shape
@@ -291,7 +289,7 @@ class SweepKernel:
         if spec != self.spec:
             raise InvalidValueError(
                 f"kernel: got problem {problem}; expected one that maps to {self.spec}; "
-                "ask KernelLibrary.spec_for"
+                "use KernelLibrary.spec_for"
             )
         return problem
 
@@ -303,14 +301,14 @@ class SweepKernel:
         out: torch.Tensor,
         bias: torch.Tensor | None,
     ) -> tuple[Any, ...]:
-        """The run-time arguments: tensors, then sizes in units. Not checked: see `load`."""
+        """Run-time arguments: tensors, then sizes in units. Unchecked: see `load`."""
         tensors = (a, b, out) if bias is None else (bias, a, b, out)
         sizes = (problem.M, problem.N, problem.K)
         units = [size // unit for size, unit in zip(sizes, self.spec.units, strict=True)]
         return (*tensors, *units, problem.B) if self.spec.source.batched else (*tensors, *units)
 
     def _provide_scratch(self, like: torch.Tensor) -> None:
-        """Device-made TMA descriptors live in memory that Triton asks the caller for."""
+        """Set the allocator of the memory for TMA descriptors made on the device."""
         if self.spec.source.template != PERSISTENT_TMA:
             return
         import triton
@@ -334,7 +332,7 @@ def _infeasible_if_too_large(spec: KernelSpec) -> Iterator[None]:
 def _check_tensor(
     name: str, tensor: torch.Tensor, shape: tuple[int, ...], transposed: bool, dtype: torch.dtype
 ) -> None:
-    """Tightly packed, aligned, of the shape and dtype the kernel was made for."""
+    """Raise unless a tensor is packed, aligned, and of the shape and dtype of the kernel."""
     packed = tensor.mT if transposed else tensor
     if tuple(tensor.shape) != shape or tensor.dtype != dtype or not packed.is_contiguous():
         form = "the transpose of a contiguous tensor" if transposed else "a contiguous tensor"

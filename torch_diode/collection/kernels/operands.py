@@ -1,4 +1,4 @@
-"""A problem's tensors, and the vendor's kernel for it."""
+"""Tensors of a problem, and the vendor's kernel for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch_diode.types.problem import BATCHED, DTYPE_BYTES, MMShape
 
 @dataclass(frozen=True)
 class Operands:
-    """Inputs with random values, in the problem's layout, and room for the output."""
+    """Random inputs in the problem's layout, and a tensor for the output."""
 
     problem: MMShape
     a: torch.Tensor
@@ -23,7 +23,7 @@ class Operands:
     bias: torch.Tensor | None
 
     def aten(self) -> Callable[[], torch.Tensor]:
-        """The vendor's kernel, as torch's own lowering calls it."""
+        """The vendor's kernel, called as in Inductor's lowering."""
         a, b, out, bias = self.a, self.b, self.out, self.bias
         if self.problem.op == "mm":
             return lambda: torch.mm(a, b, out=out)
@@ -37,7 +37,7 @@ class Operands:
 
 @contextlib.contextmanager
 def tf32_precision(on: bool) -> Iterator[None]:
-    """Matmuls of float32 in TF32, or not; as it was, afterwards."""
+    """Enable or disable TF32 in float32 matmuls within this context."""
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = on
     try:
@@ -47,12 +47,12 @@ def tf32_precision(on: bool) -> Iterator[None]:
 
 
 def bytes_needed(problem: MMShape) -> int:
-    """Device memory a problem's tensors take, a copy of the output for checking included."""
+    """Bytes of a problem's tensors, including a copy of the output for verification."""
     return problem.bytes_moved + problem.B * problem.M * problem.N * DTYPE_BYTES[problem.out_dtype]
 
 
 def operands(problem: MMShape, device: torch.device, generator: torch.Generator) -> Operands:
-    """Random tensors for a problem. Zeros would be faster than real data, so never zeros."""
+    """Random tensors for a problem; kernels run faster on zeros than on real data."""
     if problem.out_dtype != problem.dtype:
         raise InvalidValueError(
             f"operands: got {problem.dtype} to {problem.out_dtype}; expected one dtype throughout"

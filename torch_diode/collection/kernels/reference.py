@@ -1,5 +1,4 @@
-"""ATen's result for a problem, and how far from it a kernel's may be: a fast wrong kernel is no
-candidate."""
+"""Verification of kernels against ATen's result."""
 
 from __future__ import annotations
 
@@ -11,29 +10,28 @@ from torch_diode.collection.kernels.operands import Operands
 from torch_diode.collection.timers.cuda import Launch
 
 TOLERANCE = {"bfloat16": 2e-2, "float16": 3e-3, "float32": 2e-5, "tf32": 3e-3}
-"""Largest ‖out − ATen's‖ / ‖ATen's‖ of a right kernel; one given the wrong arguments is off by
-about 1."""
+"""Largest ‖out − ATen's‖ / ‖ATen's‖ of a correct kernel; with wrong arguments it is about 1."""
 
 
 class Reference:
-    """What ATen makes of a problem's tensors."""
+    """ATen's result for a problem's tensors."""
 
     def __init__(self, tensors: Operands) -> None:
         tensors.aten()()
-        # A copy in float32, too: it would be the very tensor that is written next.
+        # Copied even from float32: `out` is overwritten by the kernels.
         self._expected = tensors.out.to(torch.float32, copy=True)
         self._scale = self._expected.norm()
         self._out = tensors.out
         self._limit = TOLERANCE[tensors.problem.precision]
 
     def error_of(self, launch: Launch) -> torch.Tensor:
-        """How far off a launch's result is: a number on the device, so that nobody waits for it;
-        NaN where some of the result was not written."""
+        """Relative error of a launch's result, left on the device to avoid a synchronization; NaN
+        if part of the output was not written."""
         self._out.fill_(math.nan)
         launch()
         error: torch.Tensor = (self._out.float() - self._expected).norm() / self._scale
         return error
 
     def allows(self, error: float) -> bool:
-        """Whether a result so far off is right."""
+        """Whether a result with this error counts as correct."""
         return error <= self._limit

@@ -1,9 +1,9 @@
-"""Inductor's rendered template text, made into one kernel for all sizes and all configs.
+"""Conversion of Inductor's rendered template text into one kernel for all sizes and configs.
 
-What Inductor renders for symbolic sizes holds one config's constants and branches on the sizes at
-run time, which its static kernels fold away. Here the constants become parameters, and the
-branches are decided before launch, so that one text serves every config, and each compiled kernel
-is the one Inductor would have made for that problem, but for the sizes being arguments.
+The text rendered for symbolic sizes contains one config's constants and branches on the sizes,
+which static kernels fold away. Here the constants become parameters, and the branches are decided
+before launch: one text serves every config, and each compiled kernel is the one Inductor would
+have compiled for that problem, except that the sizes are arguments.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ CONFIG_PARAMETERS = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "GROUP_M", "ALLOW_TF32", "
 HINT_PARAMETERS = ("HINT_A", "HINT_B")
 UNIT_PARAMETERS = ("UNIT_M", "UNIT_N", "UNIT_K")
 SIZE_NAMES = ("ks_m", "ks_n", "ks_k", "ks_b")
-"""What the renderer calls M, N, K and the batch; a name with Inductor's prefix for sizes would be
-renamed once more."""
+"""Names of M, N, K and the batch in the rendered text; Inductor would rename symbols with its own
+prefix for sizes."""
 
 _TEMPLATE_SIZES = frozenset({"M", "N", "K", "BATCH"})
 _EARLY_EXIT = "False"
 
 
 class TemplateChangedError(DiodeError):
-    """A torch release's template text has something in it that this code does not know."""
+    """The template text of this torch release contains something this code does not support."""
 
 
 @dataclass(frozen=True, order=True)
 class SourceKey:
-    """All that changes the text Inductor renders; everything else is a parameter."""
+    """Everything that changes the text Inductor renders; the rest are parameters."""
 
     template: str
     op: str
@@ -43,10 +43,9 @@ class SourceKey:
     bias: str
     even_k: bool
     one_step: bool = False
-    """Whether K fits a block: with constant sizes the loop over K is then no loop at all, nothing
-    is pipelined, and the kernel is another one."""
+    """Whether K fits a block: static kernels then have no loop over K and no pipelining."""
     ones: str = ""
-    """Which of m, n and k are one: Inductor folds such a dimension out of its indexing."""
+    """The letters of m, n and k that are one: Inductor removes them from its indexing."""
     index_bits: int = 32
 
     @property
@@ -57,11 +56,11 @@ class SourceKey:
 
 @dataclass(frozen=True)
 class TemplateSource:
-    """A kernel's text and how to call it: plain data, so that it can go to worker processes.
+    """A kernel's text and its parameters, as plain data for worker processes.
 
     `pointers` are the tensor arguments in order; `hint_a` and `hint_b` the conditions, in the
-    template's own names, under which the template promises that A's rows (B's columns) are
-    contiguous; empty where it has no such promise.
+    template's own names, under which the template assumes that A's rows (B's columns) are
+    contiguous; empty if it never does.
     """
 
     key: SourceKey
@@ -73,25 +72,25 @@ class TemplateSource:
 
     @property
     def sizes(self) -> tuple[str, ...]:
-        """The run-time sizes, in argument order."""
+        """Run-time sizes, in argument order."""
         return SIZE_NAMES if self.key.batched else SIZE_NAMES[:3]
 
     @property
     def splits_batch(self) -> bool:
-        """Whether the kernel reads a batch spread over the grid's y and z."""
+        """Whether the kernel supports a batch spread over the grid's y and z."""
         return "program_id(2)" in self.text
 
     def hints_for(self, problem: MMShape, config: TritonGEMMConfig) -> tuple[bool, bool]:
-        """What the template's contiguity conditions come to on this problem."""
+        """Values of the template's contiguity conditions for this problem."""
         names = _names_in_template(problem, config)
         return _holds(self.hint_a, names), _holds(self.hint_b, names)
 
     @classmethod
     def from_rendered(cls, key: SourceKey, rendered: str) -> TemplateSource:
-        """Turn the module text Inductor rendered into a kernel with parameters."""
+        """Convert the module text Inductor rendered."""
         function = _kernel_function(rendered)
         editor = _Editor(rendered, function)
-        hints = editor.settle_branches()
+        hints = editor.replace_branches()
         if key.one_step:
             editor.make_one_step()
         editor.drop_config_constants()
@@ -140,7 +139,7 @@ def _names_in_template(problem: MMShape, config: TritonGEMMConfig) -> dict[str, 
 
 
 def _holds(condition: str, names: dict[str, int]) -> bool:
-    """Evaluate one of the template's conditions: torch's own text, in names we gave values."""
+    """Evaluate one of the template's conditions, which is torch's own text."""
     if not condition:
         return False
     try:
@@ -157,8 +156,8 @@ def _names(node: ast.AST) -> list[ast.Name]:
 
 
 def _bound(node: ast.AST) -> ast.AST:
-    """What says how often a loop over K runs: its range, or a number of steps worked out before
-    it, as torch 2.9's TMA template does."""
+    """Expression for the number of steps of the loop over K: its range, or a number computed before
+    the loop, as in torch 2.9's TMA template."""
     if isinstance(node, ast.For):
         return node.iter
     if isinstance(node, ast.Assign) and ast.unparse(node.value) == "tl.cdiv(K, BLOCK_K)":
@@ -171,14 +170,14 @@ def _starts_at(loop: ast.For, bound: ast.Name) -> bool:
 
 
 class _Editor:
-    """Edits the rendered text by line and column, so that all else stays Inductor's own."""
+    """Edits the rendered text by line and column and leaves the rest unchanged."""
 
     def __init__(self, rendered: str, function: ast.FunctionDef) -> None:
         self._lines = rendered.splitlines()
         self._function = function
 
-    def settle_branches(self) -> tuple[str, str]:
-        """Replace every branch on sizes by a constant; returns the two hints' conditions."""
+    def replace_branches(self) -> tuple[str, str]:
+        """Replace every branch on sizes by a constant; return the conditions of the two hints."""
         hints = {"HINT_A": "", "HINT_B": ""}
         for node in ast.walk(self._function):
             if not isinstance(node, ast.If):
@@ -193,7 +192,7 @@ class _Editor:
         return hints["HINT_A"], hints["HINT_B"]
 
     def _constant_for(self, node: ast.If, names: set[str]) -> str:
-        """A problem of size zero is never launched; the other two branches are hints."""
+        """Constant for a branch: False for the early exit of empty problems, or a hint."""
         if isinstance(node.body[0], ast.Return):
             return _EARLY_EXIT
         operands = {n[len("stride_")] for n in names if n.startswith("stride_")}
@@ -217,7 +216,7 @@ class _Editor:
         self._lines[node.lineno - 1] = line[: node.col_offset] + text + line[node.end_col_offset :]
 
     def make_one_step(self) -> None:
-        """Have the loop over K run as if K were a block: with bounds that are constants, once."""
+        """Replace the bound of the loop over K by BLOCK_K, so that it runs once."""
         bounds = [
             (node, name)
             for node in ast.walk(self._function)
@@ -231,7 +230,7 @@ class _Editor:
             )
         ((node, bound),) = bounds
         if isinstance(node, ast.For) and _starts_at(node, bound):
-            # It counts down from K, and what is left of it is the mask's bound.
+            # The loop counts down from K, and the counter is the bound of the mask.
             counter = ast.unparse(node.target)
             used = [n for part in node.body for n in _names(part) if n.id == counter]
             for name in sorted(used, key=lambda n: (n.lineno, -n.col_offset)):
@@ -239,7 +238,7 @@ class _Editor:
         self._replace(bound, "BLOCK_K")
 
     def _constants(self) -> list[ast.AnnAssign]:
-        """The header: `BLOCK_M : tl.constexpr = 64` and so on, first in the function."""
+        """Header of the function: `BLOCK_M : tl.constexpr = 64` and so on."""
         header = []
         for node in self._function.body:
             if not isinstance(node, ast.AnnAssign):
@@ -248,17 +247,17 @@ class _Editor:
         return header
 
     def drop_config_constants(self) -> None:
-        """Take out the constants that are parameters now; the lines stay, empty."""
+        """Blank the lines of constants that have become parameters."""
         for node in self._constants():
             if isinstance(node.target, ast.Name) and node.target.id in CONFIG_PARAMETERS:
                 self._lines[node.lineno - 1] = ""
 
     def insert_sizes(self, key: SourceKey) -> None:
-        """Make each size of its units, after the header.
+        """Compute each size from its units, after the header.
 
-        A static kernel knows how its sizes divide, and that decides vector widths and whether
-        loads can be pipelined at all. Passing a size as so many units of a constant tells the
-        compiler exactly that much; Triton's own specialisation only knows multiples of 16.
+        In a static kernel, the alignment of the sizes decides vector widths and whether loads can
+        be pipelined. A size passed as a number of constant units gives the compiler exactly that
+        information; Triton's own specialisation only covers multiples of 16.
         """
         lines = [
             f"    ks_{letter} = (units_{letter} * UNIT_{letter.upper()}).to(INDEX_DTYPE)"
@@ -270,7 +269,7 @@ class _Editor:
         self._lines[last - 1] += "\n" + "\n".join(lines)
 
     def text(self, pointers: tuple[str, ...], key: SourceKey) -> str:
-        """The finished module: the kernel alone, with its new parameters."""
+        """Text of the module: the kernel with its new parameters."""
         units = ["units_m", "units_n", "units_k"] + ["units_b"] * key.batched
         constants = [*UNIT_PARAMETERS, *CONFIG_PARAMETERS, *HINT_PARAMETERS]
         parameters = [*pointers, *units, *(f"{c}: tl.constexpr" for c in constants)]
@@ -287,8 +286,5 @@ class _Editor:
 
 
 def unit_of(size: int, itemsize: int) -> int:
-    """The largest power of two that divides `size`, up to 16 bytes' worth; 0 for a size of one.
-
-    16 bytes is the widest load there is: more than that changes no instruction.
-    """
+    """Largest power of two that divides `size`, up to 16 bytes, the widest load; 0 for size one."""
     return 0 if size == 1 else math.gcd(size, 16 // itemsize)

@@ -1,7 +1,7 @@
-"""The split of K as Inductor does it: a batched product of the parts, then their sum.
+"""Split-K matmul as in Inductor: a batched product of the parts, then their sum.
 
-Inductor compiles the pair for each problem. Here the product is the same library call, and the sum
-is Inductor's own reduction, compiled once with sizes left open.
+Inductor compiles the pair per problem. Here the product is the same library call, and the sum is
+Inductor's reduction, compiled once with dynamic sizes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch_diode.collection.timers.cuda import Launch
 
 
 def split_launch(tensors: Operands, parts: int) -> Launch:
-    """A call that runs a product split into so many parts of K, into the problem's output."""
+    """Function that computes the product with K split into `parts`, into the problem's output."""
     m, k = tensors.a.shape
     n = tensors.b.shape[1]
     a = tensors.a.reshape(m, parts, k // parts).permute(1, 0, 2)

@@ -1,9 +1,8 @@
-"""Where a collection keeps its timings while it runs: nothing finished is ever lost.
+"""Crash-safe storage of the timings of a running collection.
 
-Each finished problem is appended to a journal and put on disk; when a journal is full its problems
-become a Parquet shard, written whole or not at all. After a kill the journal is read again up to
-where it is whole, so at most the problem in progress is gone. Each collector writes files of its
-own name, so several can share a directory.
+Each finished problem is appended to a journal and synced to disk; a full journal becomes a Parquet
+shard, written atomically. After a kill, the complete records of the journal are recovered. Each
+collector has files of its own, so several can share a directory.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from torch_diode.types.dataset import Dataset, Provenance
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 from torch_diode.types.problem import MMShape
 
-_HEAD = struct.Struct("<4sII")
-_MARK = b"TDJ1"
-ROWS_A_SHARD = 500_000
+_HEADER = struct.Struct("<4sII")
+_MAGIC = b"TDJ1"
+ROWS_PER_SHARD = 500_000
 
 
 class TimingStore:
@@ -44,51 +43,51 @@ class TimingStore:
             self._open_journal()
 
     def _open_journal(self) -> None:
-        """A journal of our own, locked for as long as we live: that is how others know we do."""
+        """Create a journal, locked while this process lives so that others do not recover it."""
         self._journal = self.directory / f".journal-{uuid.uuid4().hex[:12]}.log"
-        # Unbuffered: what a full disk refused must not come back when the file is closed.
+        # Unbuffered: bytes that a full disk refused must not be written when the file is closed.
         self._stream = self._journal.open("ab", buffering=0)
         fcntl.flock(self._stream, fcntl.LOCK_EX)
 
     def done(self) -> set[tuple[str, MMShape]]:
-        """The problems that are finished, by hardware, whoever finished them."""
+        """Hardware and problem of everything finished, by any collector."""
         try:
             parts = [read_parquet(file) for file in shards(self.directory, ("parquet",))]
         except EmptySelectionError:
             parts = []
-        found = set()
+        problems = set()
         for part in [*parts, *self._parts]:
             for row in part.problems.first.tolist():
-                found.add((part.table.column("hardware")[row].as_py(), part.problem(row)))
-        return found
+                problems.add((part.table.column("hardware")[row].as_py(), part.problem(row)))
+        return problems
 
     def append(self, finished: Dataset) -> None:
-        """Keep one finished problem's timings; on disk when this returns."""
+        """Store the timings of a finished problem; on disk when this returns."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, finished.table.schema) as writer:
             writer.write_table(finished.table)
         data = sink.getvalue().to_pybytes()
         with naming_file(self._journal):
-            self._write_record(_HEAD.pack(_MARK, len(data), zlib.crc32(data)) + data)
+            self._write_record(_HEADER.pack(_MAGIC, len(data), zlib.crc32(data)) + data)
         self._parts.append(finished)
         self._rows += len(finished)
-        if self._rows >= ROWS_A_SHARD:
+        if self._rows >= ROWS_PER_SHARD:
             self.flush()
 
     def _write_record(self, record: bytes) -> None:
-        """All of it or, on a full disk, nothing of it."""
-        whole = self._stream.seek(0, os.SEEK_END)
-        left = memoryview(record)
+        """Append a record completely or, on a full disk, not at all."""
+        end = self._stream.seek(0, os.SEEK_END)
+        remaining = memoryview(record)
         try:
-            while left:
-                left = left[self._stream.write(left) :]
+            while remaining:
+                remaining = remaining[self._stream.write(remaining) :]
             os.fsync(self._stream.fileno())
         except OSError:
-            self._stream.truncate(whole)
+            self._stream.truncate(end)
             raise
 
     def flush(self) -> None:
-        """Make a shard of what the journal holds, and start the journal anew."""
+        """Write the journal's problems to a shard and empty the journal."""
         if self._parts:
             self._write_shard(self._parts)
             self._parts, self._rows = [], 0
@@ -96,13 +95,13 @@ class TimingStore:
                 self._stream.truncate(0)
 
     def close(self) -> None:
-        """Leave only shards behind."""
+        """Write what is left to a shard and delete the journal."""
         self.flush()
         self._stream.close()
         self._journal.unlink(missing_ok=True)
 
     def abandon(self) -> None:
-        """Leave the journal as it is, for the next collector to make a shard of."""
+        """Leave the journal for the next collector to recover."""
         self._stream.close()
 
     def __enter__(self) -> TimingStore:
@@ -110,7 +109,7 @@ class TimingStore:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and issubclass(kind, FileFaultError):
-            # Nothing more can be written, and saying so twice would hide the first time.
+            # Nothing more can be written, and a second error would hide the first.
             self.abandon()
         else:
             self.close()
@@ -121,7 +120,7 @@ class TimingStore:
         write_parquet(shard, Dataset(merged.table, {**merged.provenance, **self.provenance}))
 
     def _recover(self) -> None:
-        """Make shards of the journals that killed collectors left; a locked one is still in use."""
+        """Write shards of the journals of killed collectors; a locked one is still in use."""
         for journal in sorted(self.directory.glob(".journal-*.log")):
             with journal.open("rb") as stream:
                 try:
@@ -135,13 +134,13 @@ class TimingStore:
 
 
 def _records(data: bytes) -> Iterator[Dataset]:
-    """The whole records of a journal, up to the first that is not."""
+    """Yield the records of a journal up to the first incomplete one."""
     position = 0
-    while position + _HEAD.size <= len(data):
-        mark, size, check = _HEAD.unpack_from(data, position)
-        body = data[position + _HEAD.size : position + _HEAD.size + size]
-        if mark != _MARK or len(body) != size or zlib.crc32(body) != check:
+    while position + _HEADER.size <= len(data):
+        magic, size, checksum = _HEADER.unpack_from(data, position)
+        body = data[position + _HEADER.size : position + _HEADER.size + size]
+        if magic != _MAGIC or len(body) != size or zlib.crc32(body) != checksum:
             return
         with pa.ipc.open_stream(body) as reader:
             yield Dataset(reader.read_all())
-        position += _HEAD.size + size
+        position += _HEADER.size + size

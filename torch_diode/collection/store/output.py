@@ -1,8 +1,8 @@
-"""An output that is being collected: its timings so far, and what they were asked for with.
+"""Partial output of a collection: the timings so far and the settings they are collected with.
 
-Beside the output `F` lies the directory `F.parts` while the collection runs, with the store's
-shards and journals and the settings of the command. A rerun continues there; when all problems
-are timed, the parts become one file and go.
+While a collection runs, the directory `F.parts` beside its output `F` holds the store's shards and
+journals and the settings of the command. A rerun continues from it; when all problems are timed,
+they are merged into the output and the directory is deleted.
 """
 
 from __future__ import annotations
@@ -27,45 +27,45 @@ from torch_diode.types.dataset import Dataset, Provenance
 from torch_diode.types.errors import FileFaultError
 
 SETTINGS = "settings.txt"
-"""JSON, but not called so: a directory's `.json` files are read as datasets."""
+"""JSON with another ending: the `.json` files of a directory are read as datasets."""
 FILE_NAME = "timings"
 FINISHED = "settings"
-"""The provenance that a finished output has of its settings."""
+"""Provenance key of the settings digest in a finished output."""
 
-_held: weakref.WeakSet[BufferedWriter | FileIO] = weakref.WeakSet()
-"""Files whose locks tell that this process lives."""
+_locked: weakref.WeakSet[BufferedWriter | FileIO] = weakref.WeakSet()
+"""Files this process has locked."""
 
 
-def _let_go() -> None:
-    """In a forked worker: a lock it inherited would outlive a killed collector, whose journal
-    would then never be recovered; and Ctrl-C is for the collector to handle."""
-    if _held:
-        for stream in list(_held):
+def _release_locks() -> None:
+    """Release inherited locks in a forked worker, so that the journal of a killed collector can be
+    recovered, and leave Ctrl-C to the collector."""
+    if _locked:
+        for stream in list(_locked):
             stream.close()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-os.register_at_fork(after_in_child=_let_go)
+os.register_at_fork(after_in_child=_release_locks)
 
 
 class WatchedStore(TimingStore):
-    """A store that tells of every problem it has been given."""
+    """A store that calls `on_append` with every problem appended."""
 
-    tell: Callable[[Dataset], None] | None = None
+    on_append: Callable[[Dataset], None] | None = None
 
     def _open_journal(self) -> None:
         super()._open_journal()
-        _held.add(self._stream)
+        _locked.add(self._stream)
 
     def append(self, finished: Dataset) -> None:
-        """Keep one finished problem's timings, then tell."""
+        """Store the timings of a finished problem, then call `on_append`."""
         super().append(finished)
-        if self.tell is not None:
-            self.tell(finished)
+        if self.on_append is not None:
+            self.on_append(finished)
 
 
 class PartialOutput:
-    """The directory beside an output, held by one collector at a time."""
+    """The directory beside an output, locked by one collector at a time."""
 
     def __init__(self, output: Path, settings: Mapping[str, Any]) -> None:
         self.output = output
@@ -74,11 +74,11 @@ class PartialOutput:
         with naming_file(self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
             self._lock = (self.directory / ".lock").open("ab")
-        _held.add(self._lock)
-        self._hold()
+        _locked.add(self._lock)
+        self._acquire_lock()
         self._check_settings()
 
-    def _hold(self) -> None:
+    def _acquire_lock(self) -> None:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -90,26 +90,26 @@ class PartialOutput:
 
     def _check_settings(self) -> None:
         path = self.directory / SETTINGS
-        there = _read_settings(path)
-        if there is None:
+        saved = _read_settings(path)
+        if saved is None:
             write_text(path, json.dumps(self._settings, indent=1))
             return
-        for name in dict.fromkeys([*there, *self._settings]):
-            before, now = there.get(name), self._settings.get(name)
+        for name in dict.fromkeys([*saved, *self._settings]):
+            before, now = saved.get(name), self._settings.get(name)
             if before != now:
                 self.close()
                 raise FileFaultError(
-                    f"{self.directory}: holds timings collected with {name} {_shown(before)}; "
-                    f"got {_shown(now)}; give the same options to continue, choose another "
+                    f"{self.directory}: holds timings collected with {name} {_shortened(before)}; "
+                    f"got {_shortened(now)}; give the same options to continue, choose another "
                     "--output, or delete that directory"
                 )
 
     def store(self, provenance: Provenance) -> WatchedStore:
-        """Where the timings go."""
+        """Create the store in this directory."""
         return WatchedStore(self.directory, provenance)
 
     def finish(self, form: str) -> Dataset:
-        """All timings as one file, written whole; the parts are removed after that."""
+        """Write all timings to the output, then delete the directory."""
         dataset = read_dataset(self.directory, ("parquet",), duplicates="first")
         write_dataset(dataset, self.output, form)
         self.close()
@@ -118,12 +118,12 @@ class PartialOutput:
         return dataset
 
     def close(self) -> None:
-        """Let another collector have the directory."""
+        """Release the directory."""
         self._lock.close()
 
 
 def output_file(output: Path, form: str | None) -> tuple[Path, str]:
-    """The file an `--output` stands for and its form: itself, or one in the directory named."""
+    """File and format for an `--output`: the file itself, or one in the directory named."""
     with naming_file(output):
         is_directory = output.is_dir() or not output.suffix
     if is_directory:
@@ -138,10 +138,10 @@ def output_file(output: Path, form: str | None) -> tuple[Path, str]:
 
 
 def check_writable(output: Path, overwrite: bool, option: str = "--output") -> None:
-    """Refuse an output that is there, or that could not be written, before anything is timed."""
+    """Raise if an output exists or cannot be written."""
     with naming_file(output):
-        there = output.exists()
-        if there and not overwrite:
+        exists = output.exists()
+        if exists and not overwrite:
             raise FileFaultError(
                 f"{output}: exists already; choose another name or give --overwrite"
             )
@@ -150,20 +150,20 @@ def check_writable(output: Path, overwrite: bool, option: str = "--output") -> N
         nearest = next(path for path in output.absolute().parents if path.exists())
         if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
             raise FileFaultError(
-                f"{output}: {nearest} is no directory that can be written; choose another {option}"
+                f"{output}: {nearest} is not a writable directory; choose another {option}"
             )
 
 
 def settings_digest(settings: Mapping[str, Any]) -> str:
-    """What a finished output keeps of its settings, in its provenance."""
+    """Digest of the settings, stored in the provenance of a finished output."""
     text = json.dumps(dict(settings), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def check_finished(output: Path, settings: Mapping[str, Any]) -> None:
-    """Refuse an output that is there, unless it was collected with these settings."""
-    kept = read_dataset(output).provenance.get(FINISHED, ())
-    if kept != (settings_digest(settings),):
+    """Raise unless an existing output was collected with these settings."""
+    digests = read_dataset(output).provenance.get(FINISHED, ())
+    if digests != (settings_digest(settings),):
         raise FileFaultError(
             f"{output}: exists already, and is not known to be collected with these options; "
             "choose another name, or give --overwrite to collect it again or --skip-collection to "
@@ -180,11 +180,11 @@ def _read_settings(path: Path) -> dict[str, Any] | None:
         return dict(json.loads(text))
     except (TypeError, ValueError):
         raise FileFaultError(
-            f"{path}: got no settings of a collection; delete {path.parent} or choose another "
+            f"{path}: got invalid settings; expected JSON; delete {path.parent} or choose another "
             "--output"
         ) from None
 
 
-def _shown(value: Any) -> str:
+def _shortened(value: Any) -> str:
     text = "not given" if value is None else json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."

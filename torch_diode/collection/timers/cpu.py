@@ -1,7 +1,6 @@
-"""Timing on the CPU: the vendor's kernel alone, by the wall clock.
+"""Timer for the CPU: the vendor's kernel alone, by the wall clock.
 
-What it measures is of use to nobody who chooses kernels, since there is one candidate. It lets
-everything else of a collection run, and be tested, where there is no GPU.
+With one candidate there is nothing to choose; it lets a collection run and be tested without a GPU.
 """
 
 from __future__ import annotations
@@ -20,17 +19,16 @@ _CACHE_BYTES = 16 << 20
 
 
 class CpuTimer(CudaTimer):
-    """The rounds of the GPU's timer, each sample between two looks at the clock.
+    """The rounds of the GPU timer, with samples by the wall clock.
 
-    A call on the CPU is back when the work is done: no queue can run dry, no sample is thrown
-    away.
+    A call on the CPU returns when its work is done, so no sample is discarded.
     """
 
     def __init__(self, seed: int = 0, cache_bytes: int = _CACHE_BYTES) -> None:
         super().__init__(torch.device("cpu"), cache_bytes, seed)
 
     def __post_init__(self) -> None:
-        self._flush = self._room()
+        self._flush = self._flush_buffer()
         self._random = random.Random(self.seed)
 
     def _sample(
@@ -41,13 +39,13 @@ class CpuTimer(CudaTimer):
             self._flush.zero_()
             start = time.perf_counter_ns()
             launch()
-            # A clock that stands still for a whole call would make a time of zero.
+            # At least one tick: a coarse clock may not advance during a call.
             times.append(max(time.perf_counter_ns() - start, 1) / 1000)
         return times, [True] * len(times), sleep_s
 
 
 def cpu_library() -> KernelLibrary:
-    """A library without kernels: Triton's templates do not run on the CPU."""
+    """A library without kernels, since Triton templates do not run on the CPU."""
     return KernelLibrary(_no_kernels, num_sms=0)
 
 

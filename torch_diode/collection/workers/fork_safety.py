@@ -1,5 +1,4 @@
-"""Processes forked from one that holds no GPU, since what is forked from one that does cannot use
-it."""
+"""Forking rules: a process forked from one that has used a GPU cannot use it."""
 
 from __future__ import annotations
 
@@ -13,15 +12,15 @@ from typing import Any, TypeVar
 
 from torch_diode.types.errors import MissingPartError
 
-# Importing Inductor asks whether there is a GPU. Asked of CUDA itself, that would leave every
-# process forked afterwards without the use of it; asked of NVML, it does not.
+# Importing Inductor checks for a GPU. Checked through CUDA, every process forked afterwards could
+# not use it; checked through NVML, it can.
 os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 
 Result = TypeVar("Result")
 
 
 def holds_gpu() -> bool:
-    """Whether this process has used one; without torch it has not."""
+    """Whether this process has initialized a GPU."""
     torch = sys.modules.get("torch")
     if torch is None:
         return False
@@ -29,18 +28,19 @@ def holds_gpu() -> bool:
 
 
 def can_fork() -> bool:
-    """Whether a process forked now could do all this one can; elsewhere than on Linux, forking is
-    not safe with every library."""
+    """Whether a forked process could use the GPU; outside Linux, forking is not always safe."""
     return sys.platform == "linux" and not holds_gpu()
 
 
 def run_in_subprocess(function: Callable[..., Result], *arguments: Any) -> Result:
-    """What a function returns or raises, called in a process of its own, so that this one holds no
-    GPU afterwards; called here where that cannot be."""
+    """Call a function in a forked process, so that this one holds no GPU afterwards; in this one
+    where forking is not possible."""
     if not can_fork():
         return function(*arguments)
     with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
         try:
             return pool.submit(function, *arguments).result()
         except BrokenProcessPool:
-            raise MissingPartError("device: got a process that ended when asked for it") from None
+            raise MissingPartError(
+                "device: the process that looked for it has ended; check the driver with nvidia-smi"
+            ) from None

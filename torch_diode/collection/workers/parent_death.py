@@ -1,4 +1,4 @@
-"""Worker processes do not outlive the one that started them."""
+"""Termination of worker processes together with their parent."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends, however that ends; Linux only.
+    """Have the kernel kill this process when its parent ends, even by SIGKILL; Linux only.
 
-    A killed parent runs no clean-up, and a worker inside a long compile or a launch would not
-    notice a closed pipe for minutes, on cores and a GPU that the next run needs.
+    A worker inside a long compile or launch would not notice a closed pipe for minutes, and block
+    cores and a GPU that the next run needs.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        # It ended before the call above.
+        # The parent ended before the call above.
         os._exit(0)

@@ -1,9 +1,8 @@
-"""Worker processes that answer jobs, and what is known of a job that ended its worker.
+"""A pool of worker processes that reports which job ended a worker.
 
-Workers are forked from a process that never touches CUDA. Each is handed a few jobs at a time and
-answers them in order, so the first unanswered one is the one in progress. How far it is within
-that job a worker writes into memory it shares with the parent: a store, not a message. In the same
-way the parent tells all workers to begin no further job.
+Workers are forked from a process that never touches CUDA. Each gets a few jobs at a time and
+processes them in order, so the first one without a result is the one in progress. A worker writes
+its progress within that job, and the parent a flag that stops all workers, to shared memory.
 """
 
 from __future__ import annotations
@@ -26,86 +25,86 @@ from torch_diode.collection.workers.parent_death import die_with_parent
 from torch_diode.types.errors import DiodeError, FileFaultError
 
 Job = TypeVar("Job")
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 STARTING, WORKING = -2, -1
 _SLOT = struct.Struct("q")
 _SOFTWARE_FAULT = 1
-"""The exit code of a Python process that ended with a traceback."""
+"""Exit code of a Python process that ended with a traceback."""
 
 
 class ForkAfterCudaError(DiodeError):
-    """Worker processes were asked for by a process that already holds a CUDA context."""
+    """Worker processes cannot be forked from a process that holds a CUDA context."""
 
 
 class WorkerError(DiodeError):
-    """Worker processes end again and again, or for a reason that is no kernel's."""
+    """Worker processes fail repeatedly, or for a reason other than a kernel."""
 
 
 class ProgressMarker:
-    """A number the worker sets and the parent reads, also after the worker is gone."""
+    """A number the worker sets and the parent can read even after the worker has died."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _SLOT.size)
         self.set(STARTING)
 
     def set(self, value: int) -> None:
-        """Where the worker is: at this step of its job."""
+        """Record the step of the current job."""
         _SLOT.pack_into(self._memory, 0, value)
 
     def get(self) -> int:
-        """Where the worker is, or was when it ended."""
+        """The last step recorded."""
         return int(_SLOT.unpack_from(self._memory, 0)[0])
 
 
 class StopFlag:
-    """What the parent sets once, and workers look at before each job."""
+    """A flag the parent sets once and workers read before each job."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, 1)
 
     def set(self) -> None:
-        """From now on no worker begins a job."""
+        """Have workers start no further job."""
         self._memory[0] = 1
 
     def is_set(self) -> bool:
-        """Whether jobs that are not begun are to be dropped."""
+        """Whether jobs not started yet are to be dropped."""
         return self._memory[0] != 0
 
 
-Work = Callable[[ProgressMarker], Callable[[Any], Any]]
-"""Called once in the worker; what it returns answers each job."""
+HandlerFactory = Callable[[ProgressMarker], Callable[[Any], Any]]
+"""Called once in the worker; returns the function that processes each job."""
 
 
 @dataclass(frozen=True)
 class WorkerUnusable:
-    """A worker's last word: its job raised what leaves the process unusable."""
+    """Last message of a worker: its job raised an error that leaves the process unusable."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class PoolStopped:
-    """What a worker says that has dropped the rest of its jobs."""
+    """Message of a worker that has dropped the rest of its jobs."""
 
 
 @dataclass(frozen=True)
-class JobResult(Generic[Job, Answer]):
-    """A job and what came of it."""
+class JobResult(Generic[Job, Result]):
+    """A job and its result."""
 
-    member: int
+    worker: int
     job: Job
-    answer: Answer
+    result: Result
 
 
 @dataclass(frozen=True)
 class WorkerDied(Generic[Job]):
-    """A worker ended: the job it was at, at which mark, those it had not begun, and why."""
+    """A worker ended: its job, the progress in it, the jobs it had not started, and the reason."""
 
-    member: int
+    worker: int
     job: Job | None
-    mark: int
-    waiting: tuple[Job, ...]
+    progress: int
+    pending: tuple[Job, ...]
     reason: str
 
 
@@ -113,175 +112,179 @@ class WorkerDied(Generic[Job]):
 class _Worker(Generic[Job]):
     process: BaseProcess
     connection: Connection
-    mark: ProgressMarker
+    progress: ProgressMarker
     jobs: deque[Job] = field(default_factory=deque)
 
 
-class WorkerPool(Generic[Job, Answer]):
-    """One worker process for each `Work`; a worker that ends is replaced when it is next given
-    a job."""
+class WorkerPool(Generic[Job, Result]):
+    """One worker process per handler factory; one that ends is replaced at its next job."""
 
-    def __init__(self, works: Sequence[Work]) -> None:
+    def __init__(self, factories: Sequence[HandlerFactory]) -> None:
         if holds_gpu():
             raise ForkAfterCudaError(
-                "workers: got a process that has used CUDA; expected one that has not, since what "
-                "it forks cannot; start them before the first CUDA call"
+                "workers: got a process that has used CUDA; expected one that has not, since its "
+                "forked processes could not use the GPU; start them before the first CUDA call"
             )
-        self._works = list(works)
-        self._halt = StopFlag()
-        self._members: list[_Worker[Job] | None] = [None] * len(works)
+        self._factories = list(factories)
+        self._stop_flag = StopFlag()
+        self._workers: list[_Worker[Job] | None] = [None] * len(factories)
 
-    def __enter__(self) -> WorkerPool[Job, Answer]:
+    def __enter__(self) -> WorkerPool[Job, Result]:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
 
     def __len__(self) -> int:
-        return len(self._works)
+        return len(self._factories)
 
     def start(self) -> None:
-        """Start all that are not: they get ready while there is no job yet."""
-        for number, member in enumerate(self._members):
-            if member is None:
-                self._start(number)
+        """Start all workers not running yet, before there is a job for them."""
+        for index, worker in enumerate(self._workers):
+            if worker is None:
+                self._start(index)
 
     def idle(self) -> list[int]:
-        """The members that have nothing to do."""
-        return [i for i, member in enumerate(self._members) if member is None or not member.jobs]
+        """Indices of the workers without a job."""
+        return [i for i, worker in enumerate(self._workers) if worker is None or not worker.jobs]
 
-    def at_work(self) -> list[Job]:
-        """The jobs that are given and not answered."""
-        return [job for member in self._members if member for job in member.jobs]
+    def unfinished_jobs(self) -> list[Job]:
+        """Jobs submitted that have no result yet."""
+        return [job for worker in self._workers if worker for job in worker.jobs]
 
     def pids(self) -> list[int]:
-        """The processes there are."""
-        return [member.process.pid or 0 for member in self._members if member]
+        """Process ids of the running workers."""
+        return [worker.process.pid or 0 for worker in self._workers if worker]
 
-    def give(self, member: int, jobs: Sequence[Job], messages: Sequence[Any] | None = None) -> None:
-        """Hand jobs to an idle member, or what stands for each of them there.
+    def submit(
+        self, index: int, jobs: Sequence[Job], messages: Sequence[Any] | None = None
+    ) -> None:
+        """Send jobs, or the messages that stand for them, to an idle worker.
 
-        It is waiting for them, so this cannot block for long.
+        The worker is waiting for them, so this cannot block for long.
         """
-        worker = self._members[member] or self._start(member)
+        worker = self._workers[index] or self._start(index)
         worker.jobs.extend(jobs)
-        # A worker that has ended meanwhile does not take them: `read` finds that out.
+        # A worker that has ended meanwhile does not take them; `read` reports it.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             worker.connection.send(list(jobs if messages is None else messages))
 
-    def halt(self) -> None:
-        """Have the job each worker is at answered, and the others dropped: `read` on until nobody
-        is at work."""
-        self._halt.set()
+    def drop_pending(self) -> None:
+        """Drop all jobs but the one each worker is processing; `read` until none is unfinished."""
+        self._stop_flag.set()
 
-    def handles(self) -> list[Connection]:
-        """What to wait for before `read` has something to say."""
-        return [member.connection for member in self._members if member]
+    def connections(self) -> list[Connection]:
+        """Connections to wait on before calling `read`."""
+        return [worker.connection for worker in self._workers if worker]
 
-    def read(self, timeout: float | None = 0) -> Iterator[JobResult[Job, Answer] | WorkerDied[Job]]:
-        """What has happened; waits for something to happen at most so long."""
-        ready = set(wait(self.handles(), timeout))
-        for number, member in enumerate(self._members):
-            if member and member.connection in ready:
-                yield from self._read(number, member)
+    def read(self, timeout: float | None = 0) -> Iterator[JobResult[Job, Result] | WorkerDied[Job]]:
+        """Yield results and worker deaths; waits for the first one up to `timeout` seconds."""
+        ready = set(wait(self.connections(), timeout))
+        for index, worker in enumerate(self._workers):
+            if worker and worker.connection in ready:
+                yield from self._read(index, worker)
 
     def _read(
-        self, number: int, member: _Worker[Job]
-    ) -> Iterator[JobResult[Job, Answer] | WorkerDied[Job]]:
-        """All that a member has said: who is done with everything can be given more at once."""
-        while self._members[number] is member and member.connection.poll():
+        self, index: int, worker: _Worker[Job]
+    ) -> Iterator[JobResult[Job, Result] | WorkerDied[Job]]:
+        """Yield everything a worker has sent, so that an idle one can get new jobs at once."""
+        while self._workers[index] is worker and worker.connection.poll():
             try:
-                answer = member.connection.recv()
+                message = worker.connection.recv()
             except (EOFError, ConnectionResetError):
-                yield self._lose(number, member, "")
+                yield self._remove_dead(index, worker, "")
                 return
-            if isinstance(answer, DiodeError):
-                raise answer
-            if isinstance(answer, WorkerUnusable):
-                yield self._lose(number, member, answer.reason)
+            if isinstance(message, DiodeError):
+                raise message
+            if isinstance(message, WorkerUnusable):
+                yield self._remove_dead(index, worker, message.reason)
                 return
-            if isinstance(answer, PoolStopped):
-                member.jobs.clear()
+            if isinstance(message, PoolStopped):
+                worker.jobs.clear()
             else:
-                yield JobResult(number, member.jobs.popleft(), answer)
+                yield JobResult(index, worker.jobs.popleft(), message)
 
-    def _lose(self, number: int, member: _Worker[Job], reason: str) -> WorkerDied[Job]:
-        member.process.join()
-        member.connection.close()
-        self._members[number] = None
-        code = member.process.exitcode or 0
+    def _remove_dead(self, index: int, worker: _Worker[Job], reason: str) -> WorkerDied[Job]:
+        worker.process.join()
+        worker.connection.close()
+        self._workers[index] = None
+        code = worker.process.exitcode or 0
         if not reason and code == _SOFTWARE_FAULT:
             raise WorkerError(
-                "worker process: ended with the error printed above; expected it to go on; "
+                "worker process: ended with the error printed above; expected it to continue; "
                 "all finished problems are kept"
             )
-        first = member.jobs.popleft() if member.jobs else None
+        first = worker.jobs.popleft() if worker.jobs else None
         return WorkerDied(
-            number, first, member.mark.get(), tuple(member.jobs), reason or _ending(code)
+            index, first, worker.progress.get(), tuple(worker.jobs), reason or _exit_reason(code)
         )
 
-    def _start(self, number: int) -> _Worker[Job]:
+    def _start(self, index: int) -> _Worker[Job]:
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
-        mark = ProgressMarker()
-        arguments = (theirs, mark, self._halt, self._works[number], os.getpid())
+        progress = ProgressMarker()
+        arguments = (theirs, progress, self._stop_flag, self._factories[index], os.getpid())
         process = context.Process(target=_serve, args=arguments)
         process.start()
         theirs.close()
-        member: _Worker[Job] = _Worker(process, ours, mark)
-        self._members[number] = member
-        return member
+        worker: _Worker[Job] = _Worker(process, ours, progress)
+        self._workers[index] = worker
+        return worker
 
     def stop(self) -> None:
-        """End all workers, whatever they are at."""
-        members = [member for member in self._members if member]
-        for member in members:
-            member.process.kill()
-        for member in members:
-            member.process.join()
-            member.connection.close()
-        self._members = [None] * len(self._works)
+        """Kill all workers, whatever they are doing."""
+        workers = [worker for worker in self._workers if worker]
+        for worker in workers:
+            worker.process.kill()
+        for worker in workers:
+            worker.process.join()
+            worker.connection.close()
+        self._workers = [None] * len(self._factories)
 
 
 def _serve(
-    connection: Connection, mark: ProgressMarker, halt: StopFlag, work: Work, parent: int
+    connection: Connection,
+    progress: ProgressMarker,
+    stop_flag: StopFlag,
+    factory: HandlerFactory,
+    parent: int,
 ) -> None:
-    """A worker's life."""
+    """Main function of a worker process."""
     die_with_parent(parent)
-    # Ctrl-C reaches the whole process group; what then happens is the parent's to say.
+    # Ctrl-C reaches the whole process group; the parent decides what happens then.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    answer = work(mark)
+    handler = factory(progress)
     while True:
         try:
             jobs = connection.recv()
         except EOFError:
             return
         for job in jobs:
-            if halt.is_set():
+            if stop_flag.is_set():
                 connection.send(PoolStopped())
                 break
-            mark.set(WORKING)
-            _answer(connection, answer, job)
+            progress.set(WORKING)
+            _process(connection, handler, job)
 
 
-def _answer(connection: Connection, answer: Callable[[Any], Any], job: Any) -> None:
+def _process(connection: Connection, handler: Callable[[Any], Any], job: Any) -> None:
     try:
-        connection.send(answer(job))
+        connection.send(handler(job))
     except DiodeError as fault:
         connection.send(fault)
     except BrokenPipeError:
         os._exit(0)
     except OSError as fault:
         where, why = fault.filename or "worker", fault.strerror or fault
-        sentence = f"{where}: {why}; all finished problems are kept: run the same command again"
-        connection.send(FileFaultError(sentence))
+        message = f"{where}: {why}; all finished problems are kept: run the same command again"
+        connection.send(FileFaultError(message))
     except RuntimeError as fault:
-        # An error of the GPU stays: every later call would fail with it, the clean-up too.
+        # A GPU error is sticky: every later call would fail with it, the clean-up too.
         connection.send(WorkerUnusable(f"{type(fault).__name__}: {fault}".splitlines()[0]))
         os._exit(0)
 
 
-def _ending(code: int) -> str:
+def _exit_reason(code: int) -> str:
     if code < 0:
         return f"ended by {signal.Signals(-code).name}"
     return f"ended with exit code {code}"

@@ -1,4 +1,4 @@
-"""What a timing process does: one device, a sweep on it, and an answer to each order."""
+"""Timing worker: runs a sweep on one device and returns a result per request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CPU = "cpu"
 
 @dataclass(frozen=True)
 class TimingSettings:
-    """What every timing process of a run is made with."""
+    """Settings shared by all timing processes of a run."""
 
     library: KernelLibrary
     hardware: Hardware
@@ -38,10 +38,10 @@ class TimingSettings:
     band: float | None = None
 
     def sweep(self, outcomes: Mapping[KernelSpec, CompileOutcome], seed: int) -> Sweep:
-        """The sweep on the device this process sees; called once, in the timing process."""
+        """Create the sweep on the visible device; called once, in the timing process."""
         if self.hardware.kind == CPU:
-            # One thread: processes beside each other must not share cores, and a forked process
-            # cannot use the threads of an OpenMP that its parent has started.
+            # One thread: parallel processes must not share cores, and a forked process cannot use
+            # the OpenMP threads its parent has started.
             torch.set_num_threads(1)
             timer: CudaTimer = CpuTimer(seed)
         else:
@@ -63,22 +63,22 @@ class TimingSettings:
 class TimingRequest:
     """A problem to time.
 
-    `news` are outcomes the process does not know yet, of kernels that cannot be timed. A problem
-    that ended a process before comes back `careful`: each candidate from `start` on is tried
-    alone first, so that the mark tells which one it is; `failed` are those found so far.
+    `unusable` are outcomes, new to the process, of kernels that cannot be timed. A problem that
+    ended a process is sent again with `one_by_one`: each candidate from `start` on runs alone
+    first, so that the progress marker identifies the one at fault; `failed` are those found so far.
     """
 
     problem: MMShape
     candidates: Candidates
-    news: tuple[CompileOutcome, ...] = ()
-    careful: bool = False
+    unusable: tuple[CompileOutcome, ...] = ()
+    one_by_one: bool = False
     start: int = 0
     failed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class TimingResult:
-    """A problem's timings, the seconds they took and the samples thrown away."""
+    """Timings of a problem, the seconds they took and the number of discarded samples."""
 
     dataset: Dataset
     seconds: float
@@ -86,84 +86,86 @@ class TimingResult:
 
 
 class TimingWorker:
-    """Answers orders, in a process that may end at any of them."""
+    """Processes timing requests, in a process that any of them may end."""
 
-    def __init__(self, setting: TimingSettings, mark: ProgressMarker, seed: int) -> None:
+    def __init__(self, settings: TimingSettings, progress: ProgressMarker, seed: int) -> None:
         self._outcomes: dict[KernelSpec, CompileOutcome] = {}
-        self._sweep = setting.sweep(self._outcomes, seed)
-        self._mark = mark
+        self._sweep = settings.sweep(self._outcomes, seed)
+        self._progress = progress
         self._cuda = self._sweep.timer.device.type == "cuda"
 
-    def answer(self, order: TimingRequest) -> TimingResult:
-        """Time a problem; an error of the GPU passes, and ends the process."""
+    def time(self, request: TimingRequest) -> TimingResult:
+        """Time a problem; a GPU error is raised and ends the process."""
         start, stalled = time.monotonic(), self._sweep.timer.stalled
-        self._outcomes.update({outcome.spec: outcome for outcome in order.news})
+        self._outcomes.update({outcome.spec: outcome for outcome in request.unusable})
         try:
-            if order.careful:
-                self._try_each(order)
-            dataset = self._time(order)
+            if request.one_by_one:
+                self._run_each_alone(request)
+            dataset = self._time(request)
         except torch.OutOfMemoryError as fault:
             reason = str(fault).partition(". ")[0]
             raise MissingPartError(
-                f"{order.problem}: {reason}; end what else uses the GPU and run the same command "
+                f"{request.problem}: {reason}; end what else uses the GPU and run the same command "
                 "again"
             ) from None
         except NotImplementedError as fault:
-            # What ATen says where its library has no kernel for a dtype on this device.
+            # ATen's error where the library has no kernel for a dtype on this device.
             raise MissingPartError(
-                f"{order.problem}: this device does not run it ({fault}); choose another with "
+                f"{request.problem}: this device does not run it ({fault}); choose another with "
                 "--dtypes"
             ) from None
         return TimingResult(dataset, time.monotonic() - start, self._sweep.timer.stalled - stalled)
 
-    def _try_each(self, order: TimingRequest) -> None:
-        """Each candidate once, alone and to its end."""
+    def _run_each_alone(self, request: TimingRequest) -> None:
+        """Run each candidate once, alone and to completion."""
         band, self._sweep.band = self._sweep.band, None
-        for number in range(order.start, len(order.candidates)):
-            if number not in order.failed:
-                self._mark.set(number)
-                self._sweep.time(order.problem, order.candidates.take(np.array([number])))
+        for index in range(request.start, len(request.candidates)):
+            if index not in request.failed:
+                self._progress.set(index)
+                self._sweep.time(request.problem, request.candidates.take(np.array([index])))
                 if self._cuda:
                     torch.cuda.synchronize()
-        self._mark.set(WORKING)
+        self._progress.set(WORKING)
         self._sweep.band = band
 
-    def _time(self, order: TimingRequest) -> Dataset:
-        keep = np.ones(len(order.candidates), dtype=bool)
-        keep[list(order.failed)] = False
-        parts = [self._sweep.time(order.problem, order.candidates.take(keep))] if any(keep) else []
-        if order.failed:
-            parts.append(self._failures(order))
+    def _time(self, request: TimingRequest) -> Dataset:
+        keep = np.ones(len(request.candidates), dtype=bool)
+        keep[list(request.failed)] = False
+        parts = []
+        if any(keep):
+            parts.append(self._sweep.time(request.problem, request.candidates.take(keep)))
+        if request.failed:
+            parts.append(self._failures(request))
         return Dataset.merge(parts)
 
-    def _failures(self, order: TimingRequest) -> Dataset:
+    def _failures(self, request: TimingRequest) -> Dataset:
         releases = self._sweep.releases
         return Dataset.from_timings(
             Timing(
                 self._sweep.hardware,
-                order.problem,
-                order.candidates[number],
+                request.problem,
+                request.candidates[index],
                 None,
                 "failed",
                 repeats=0,
                 torch=releases.get("torch", ""),
                 triton=releases.get("triton", ""),
             )
-            for number in order.failed
+            for index in request.failed
         )
 
 
-def timing_worker_on(
-    setting: TimingSettings, device: str, number: int
+def timing_handler_factory(
+    settings: TimingSettings, device: str, index: int
 ) -> Callable[[ProgressMarker], Callable[[TimingRequest], TimingResult]]:
-    """The work of the process that times on a device.
+    """Handler factory of the worker pool for one device.
 
-    `device` is what CUDA_VISIBLE_DEVICES should say, nothing to leave it as it is.
+    `device` is the value for CUDA_VISIBLE_DEVICES; empty leaves it unchanged.
     """
 
-    def work(mark: ProgressMarker) -> Callable[[TimingRequest], TimingResult]:
+    def factory(progress: ProgressMarker) -> Callable[[TimingRequest], TimingResult]:
         if device and device != CPU:
             os.environ["CUDA_VISIBLE_DEVICES"] = device
-        return TimingWorker(setting, mark, setting.seed + number).answer
+        return TimingWorker(settings, progress, settings.seed + index).time
 
-    return work
+    return factory

@@ -67,7 +67,7 @@ def test_on_a_cpu_there_is_nothing_to_learn_from(folder):
         (("--model", "m.txt"), "m.txt: got a model path ending in '.txt'"),
         (
             ("--model", "t.parquet/m.pt"),
-            "is no directory that can be written; choose another --mod",
+            "is not a writable directory; choose another --mod",
         ),
         (("--model", "folder.pt", "--overwrite"), "folder.pt: got a directory"),
         (("--init-from", "gone.pt"), "gone.pt: no such file"),

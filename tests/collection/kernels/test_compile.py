@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from torch_diode.collection.kernels.ptxas import use_inductors_ptxas
+from torch_diode.collection.kernels.compile import use_inductors_ptxas
 
 SWITCH = "TRITON_PTXAS_PATH"
 

@@ -1,0 +1,322 @@
+"""One run of a collection: its device or cluster, its output, and the timing itself."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch_diode.collection import plan
+from torch_diode.collection.cluster.driver import RayCluster
+from torch_diode.collection.cluster.node import NodeFinished, NodeSettings, compiling_processes
+from torch_diode.collection.devices import Devices, find_devices
+from torch_diode.collection.kernels.library import KernelLibrary
+from torch_diode.collection.plan import Group
+from torch_diode.collection.store.journal import TimingStore
+from torch_diode.collection.store.output import (
+    FINISHED,
+    PartialOutput,
+    check_finished,
+    check_writable,
+    output_file,
+    settings_digest,
+)
+from torch_diode.collection.sweep_run import GroupReport, SweepRun
+from torch_diode.collection.timers.cpu import cpu_library
+from torch_diode.collection.workers.fork_safety import run_in_subprocess
+from torch_diode.collection.workers.timing_worker import TimingSettings
+from torch_diode.files.datasets import read_dataset
+from torch_diode.hardware.versions import versions
+from torch_diode.toolkit.collect import CollectionResult, CollectOptions
+from torch_diode.toolkit.progress import Progress, ProgressCallback
+from torch_diode.types.candidate_arrays import Candidates
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.errors import FileFaultError, InvalidValueError, MissingPartError
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+
+_TIMINGS = "diode_datasets/matmul"
+_FOREVER = 30 * 24 * 3600.0
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_GROUPS_PER_MACHINE = 4
+
+
+class CollectionRun:
+    """A collection with its output and its devices checked, before the problems are chosen."""
+
+    def __init__(
+        self, output: str | os.PathLike[str], options: CollectOptions, progress: ProgressCallback
+    ) -> None:
+        self.options, self.progress = options, progress
+        self.file, self._form = output_file(Path(output), options.format)
+        check_writable(self.file, options.overwrite or options.accept_finished)
+        if options.ray and options.method == "feedback":
+            raise InvalidValueError(
+                "--ray: got --method feedback; expected sweep, which is what machines share"
+            )
+        self._cluster: RayCluster | None = None
+        self._versions: Mapping[str, str] = versions()
+        self._wrong = 0
+        self._left_out: list[MMShape] = []
+        self._notes: list[str] = []
+        if options.ray is not None:
+            opening = NodeSettings(options.device, options.workers, options.processes)
+            self._cluster = RayCluster(options.ray, opening, self._message)
+            self.hardware = self._cluster.hardware
+            self._versions = self._cluster.ready.versions
+        else:
+            self._devices = _devices(options.device, options.workers)
+            self.hardware = self._devices.hardware
+        self._check_method()
+
+    def _check_method(self) -> None:
+        if self.options.method == "feedback" and self.hardware.kind == "cpu":
+            raise MissingPartError(
+                "feedback: got the CPU; expected a GPU, since Inductor has one choice for a "
+                "matmul on the CPU and times none; use --method sweep"
+            )
+        if self.options.method == "sweep" and self.hardware.kind not in ("cuda", "cpu"):
+            raise MissingPartError(
+                f"sweep: got {self.hardware.name}; expected an NVIDIA chip; use --method feedback"
+            )
+
+    def __enter__(self) -> CollectionRun:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._cluster is not None:
+            self._cluster.close()
+
+    def collect(
+        self, command: str, problems: Sequence[MMShape], settings: Mapping[str, Any]
+    ) -> CollectionResult:
+        """Time the problems not timed yet and write one file of all.
+
+        A rerun must agree in the command and the settings.
+        """
+        plan.check_problems(problems, self.hardware)
+        settings = self._settings(command, problems, settings)
+        if self.options.accept_finished and not self.options.overwrite and self.file.exists():
+            check_finished(self.file, settings)
+            self._message(f"{self.file}: collected already, with the same options")
+            return CollectionResult(
+                self.file, read_dataset(self.file), tuple(problems), reused=True
+            )
+        dataset = self._collect(PartialOutput(self.file, settings), problems, settings)
+        return CollectionResult(
+            self.file,
+            dataset,
+            tuple(problems),
+            self._wrong,
+            tuple(self._left_out),
+            tuple(self._notes),
+        )
+
+    def _collect(
+        self, parts: PartialOutput, problems: Sequence[MMShape], settings: Mapping[str, Any]
+    ) -> Dataset:
+        try:
+            store = parts.store(self._provenance(settings))
+            with store:
+                done = store.done()
+                left = [p for p in problems if (self.hardware.name, p) not in done]
+                count = len(problems) - len(left)
+                if count:
+                    self._message(f"{parts.directory}: {count:,} problems are done")
+                store.on_append = _TimingProgress(len(problems), count, self.progress)
+                self._time(left, store)
+            return parts.finish(self._form)
+        except KeyboardInterrupt:
+            self._message(
+                f"{parts.directory}: all finished problems kept; the same command continues"
+            )
+            raise
+        except FileFaultError as fault:
+            if isinstance(fault.__cause__, OSError) and fault.__cause__.errno in _DISK_FULL:
+                raise FileFaultError(
+                    f"{fault}; all finished problems are kept in {parts.directory}: free some "
+                    "space and run the same command again"
+                ) from fault
+            raise
+        finally:
+            parts.close()
+
+    def _message(self, text: str) -> None:
+        self.progress(Progress(message=text))
+
+    def _note(self, text: str) -> None:
+        self._notes.append(text)
+        self._message(text)
+
+    def _provenance(self, settings: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+        from torch_diode.integration.hooks.torch_compat import dataset_provenance
+
+        # A cluster's machines may have another torch, with other templates, than this one.
+        ours = self.hardware.kind != "cpu" and self._versions == versions()
+        facts = {"seed": str(self.options.seed), FINISHED: settings_digest(settings)}
+        return dataset_provenance(templates=ours, **facts)
+
+    def _settings(
+        self, command: str, problems: Sequence[MMShape], settings: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """All that a rerun has to agree in; last the problems themselves, whatever chose them."""
+        keys = "\n".join(problem.key for problem in problems)
+        return {
+            "command": command,
+            "hardware": self.hardware.name,
+            "method": self.options.method,
+            "search-space": self.options.search_space,
+            "seed": self.options.seed,
+            **settings,
+            **self._versions,
+            "problems": hashlib.sha256(keys.encode()).hexdigest()[:16],
+        }
+
+    def _time(self, problems: Sequence[MMShape], store: TimingStore) -> None:
+        if not problems:
+            return
+        if self.options.method == "feedback":
+            self._autotune(problems, store)
+            return
+        library = self._library()
+        groups = plan.plan(problems, self._rule(problems), library, self._chunk(problems))
+        self._report_plan(problems, groups)
+        if self._cluster is not None:
+            self._time_on_cluster(self._cluster, groups, library, store)
+        else:
+            self._time_here(groups, library, store)
+        self._report_losses()
+
+    def _library(self) -> KernelLibrary:
+        if self.hardware.kind == "cpu":
+            return cpu_library()
+        from torch_diode.integration.capture.template_source import template_source
+
+        return KernelLibrary(template_source, self.hardware.units)
+
+    def _chunk(self, problems: Sequence[MMShape]) -> int:
+        """Problems per group; on a cluster few enough that every machine gets several groups."""
+        if self.options.chunk_size or self._cluster is None:
+            return self.options.chunk_size or plan.CHUNK
+        share = len(problems) // (_GROUPS_PER_MACHINE * max(len(self._cluster), 1))
+        return min(max(share, 1), plan.CHUNK)
+
+    def _report_plan(self, problems: Sequence[MMShape], groups: Sequence[Group]) -> None:
+        kernels = len({spec for group in groups for spec in group.specs})
+        if self._cluster is not None:
+            count = len(self._cluster)
+            where = f"{count} machine{'s' * (count != 1)} with {self.hardware.name}"
+        else:
+            where = f"{len(self._devices.names)} × {self.hardware.name}"
+            if self._devices.others:
+                self._note(f"left alone, of another kind: {', '.join(self._devices.others)}")
+        self._message(
+            f"{len(problems):,} problems in {len(groups):,} groups, {kernels:,} kernels to "
+            f"compile, on {where}"
+        )
+
+    def _time_here(
+        self, groups: Sequence[Group], library: KernelLibrary, store: TimingStore
+    ) -> None:
+        names = self._devices.names
+        seed = self.options.seed
+        sweep = SweepRun(groups, library, self.hardware, self._versions, seed, devices=names)
+        reports: list[GroupReport] = []
+        processes = self.options.processes or compiling_processes()
+        sweep.run(store, processes, time.monotonic() + _FOREVER, reports.append)
+        if sweep.lost:
+            self._note(
+                f"{len(sweep.lost):,} timing processes were lost ({sweep.lost[-1]}) and "
+                "replaced; a kernel that did it is recorded as failed"
+            )
+        self._wrong += sum(report.wrong for report in reports)
+        self._left_out += sweep.left_out
+
+    def _time_on_cluster(
+        self,
+        cluster: RayCluster,
+        groups: Sequence[Group],
+        library: KernelLibrary,
+        store: TimingStore,
+    ) -> None:
+        def keep(finished: NodeFinished) -> None:
+            if finished.dataset is None:
+                self._left_out.append(finished.problem)
+            else:
+                self._wrong += finished.dataset.table.column("status").to_pylist().count("wrong")
+                store.append(finished.dataset)
+
+        settings = TimingSettings(library, self.hardware, self._versions, self.options.seed)
+        cluster.time(groups, settings, keep)
+
+    def _report_losses(self) -> None:
+        if self._wrong:
+            self._note(f"{self._wrong:,} timings left out: their kernels gave a wrong result")
+        if self._left_out:
+            self._note(
+                f"{len(self._left_out):,} problems left out, they end what times them: "
+                f"{self._left_out[0]} first"
+            )
+
+    def _rule(self, problems: Sequence[MMShape]) -> plan.CandidateRule:
+        if self.hardware.kind == "cpu":
+            return plan.vendor_only
+        if self.options.search_space == "EXHAUSTIVE":
+            return plan.exhaustive(self.hardware)
+        if self._cluster is not None:
+            # Nothing is timed here, and a process with threads should not be forked.
+            lists = default_lists(problems, self.hardware)
+        else:
+            lists = run_in_subprocess(default_lists, problems, self.hardware)
+        return plan.listed(lists.__getitem__, self.hardware)
+
+    def _autotune(self, problems: Sequence[MMShape], store: TimingStore) -> None:
+        from torch_diode.integration import registration
+        from torch_diode.integration.autotune.feedback import autotune
+
+        # With torch-diode deciding, Inductor would time only the few candidates it is given.
+        registration.disable()
+        for problem in problems:
+            device = self.options.device or "cuda"
+            store.append(autotune(problem, device, self.options.search_space, clean=True))
+
+
+class _TimingProgress:
+    """Reports every problem that is stored."""
+
+    def __init__(self, total: int, done: int, progress: ProgressCallback) -> None:
+        self.total, self.done, self.progress = total, done, progress
+        self.timings = 0
+        self._start = time.monotonic()
+        self._report()
+
+    def __call__(self, finished: Dataset) -> None:
+        self.done += 1
+        self.timings += len(finished)
+        self._report()
+
+    def _report(self) -> None:
+        rate = self.timings / max(time.monotonic() - self._start, 1e-9)
+        values = {"timings": self.timings, "timings/s": round(rate)}
+        self.progress(Progress("Timing", self.done, self.total, "problems", values))
+
+
+def _devices(device: str | None, workers: int) -> Devices:
+    try:
+        return find_devices(device, workers)
+    except MissingPartError as fault:
+        raise MissingPartError(
+            f"{fault}; collect where there is a GPU, give --device cpu to time ATen there, "
+            f"or use the timings that come with torch-diode in {_TIMINGS}"
+        ) from None
+
+
+def default_lists(problems: Sequence[MMShape], hardware: Hardware) -> dict[MMShape, Candidates]:
+    """Inductor's DEFAULT list of candidates for each problem."""
+    from torch_diode.integration.capture.default_configs import default_candidates
+
+    return {problem: default_candidates(problem, hardware) for problem in problems}
