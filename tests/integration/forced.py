@@ -1,4 +1,4 @@
-"""Heuristics with a fixed answer, to see whether torch does what it is told."""
+"""Heuristics with a fixed result, to see whether torch follows it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from torch_diode.types.ranking import Ranking
 
 
 class Forced(Heuristic):
-    """One candidate first, all others behind it in their order; abstains where it is not there."""
+    """One candidate first, ATen for a config of None, and all others in their order; abstains
+    where it is not on offer."""
 
     def __init__(
         self,
@@ -27,18 +28,18 @@ class Forced(Heuristic):
         self.config, self.template, self.sigma, self.name = config, template, sigma, name
 
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
-        wanted = np.ones(len(candidates), bool)
+        first = np.ones(len(candidates), bool)
         if self.config is None:
-            wanted &= candidates.is_template(ATEN)
+            first &= candidates.is_template(ATEN)
         else:
             for field in CONFIG_FIELDS:
-                wanted &= candidates.fields[field] == getattr(self.config, field)
+                first &= candidates.fields[field] == getattr(self.config, field)
         if self.template:
-            wanted &= candidates.is_template(self.template)
-        if not wanted.any():
+            first &= candidates.is_template(self.template)
+        if not first.any():
             return None
         times = np.arange(10.0, 10.0 + len(candidates))
-        times[np.flatnonzero(wanted)[0]] = 1.0
+        times[np.flatnonzero(first)[0]] = 1.0
         sigma = None if self.sigma is None else np.full(len(candidates), self.sigma)
         return Ranking.by_time(times, self.name, sigma)
 
@@ -47,20 +48,21 @@ class Forced(Heuristic):
 
 
 class FunctionHeuristic(Heuristic):
-    """Whatever a function returns or raises."""
+    """Whatever a function of the candidates returns or raises."""
+
+    name = "function"
 
     def __init__(
-        self, answer: Callable[[Candidates], Ranking | None], fingerprint: str = "answering"
+        self, function: Callable[[Candidates], Ranking | None], fingerprint: str = "function"
     ) -> None:
-        self.answer, self.name, self._fingerprint = answer, "answering", fingerprint
+        self.function, self._fingerprint = function, fingerprint
 
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
-        return self.answer(candidates)
+        return self.function(candidates)
 
     def fingerprint(self) -> str:
         return self._fingerprint
 
 
 def abstaining() -> Heuristic:
-    """Never has an answer."""
     return FunctionHeuristic(lambda candidates: None, "abstaining")

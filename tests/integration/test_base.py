@@ -1,4 +1,4 @@
-"""Another decision is one more class: when a reduction keeps its row in registers."""
+"""A second decision is one more class: here, when a reduction keeps its row in registers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from torch_diode.integration.capture.fake_gpu import Input, lower
 
 ROWS = [Input((1024, 512), torch.float32)]
 
+pytestmark = pytest.mark.usefixtures("fake_h200")
+
 
 class PersistentReductions(ChoicesIntegration):
-    """Reductions never keep their row in registers; the rest is torch's."""
+    """No reduction is persistent; everything else is torch's."""
 
     name = "persistent-reductions"
     hooks = ("should_use_persistent_reduction",)
@@ -39,7 +41,6 @@ def total(x: torch.Tensor) -> torch.Tensor:
     return x.sum(-1)
 
 
-@pytest.mark.usefixtures("fake_h200")
 def test_a_second_decision_is_one_class_beside_the_first() -> None:
     assert "persistent_reduction" in lower(total, ROWS).source
     registration.enable(Forced(CONFIG), integrations=[PersistentReductions()])
@@ -47,12 +48,12 @@ def test_a_second_decision_is_one_class_beside_the_first() -> None:
     assert lower(torch.mm, inputs("mm")).kernels == ["triton_tem_fused_0"]
     outcomes = {step.name: step.outcome for step in registration.status().steps}
     assert outcomes["persistent-reductions"] == outcomes["matmul"] == "ok"
+    assert "never-persistent" in registration._registration.cache_keys.fingerprint([])
     registration.disable()
     assert "persistent_reduction" in lower(total, ROWS).source
 
 
-@pytest.mark.usefixtures("fake_h200")
-def test_an_interface_that_is_not_there_fails_alone() -> None:
+def test_an_integration_without_its_interface_fails_alone() -> None:
     class Missing(PersistentReductions):
         name = "missing"
         hooks = ("should_brew_coffee",)
@@ -61,9 +62,3 @@ def test_an_interface_that_is_not_there_fails_alone() -> None:
     assert lower(torch.mm, inputs("mm")).kernels == ["triton_tem_fused_0"]
     (step,) = registration.status().failed
     assert step.detail == "InductorChoices has no should_brew_coffee"
-
-
-def test_its_fingerprint_is_in_the_cache_key() -> None:
-    registration.enable(Forced(CONFIG), integrations=[PersistentReductions()])
-    keys = registration._registration.cache_keys
-    assert "never-persistent" in keys.fingerprint([])

@@ -1,4 +1,4 @@
-"""The heuristic used where nobody names one."""
+"""The heuristic used where none is named."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from tests.integration.cases import CONFIG, inputs
+from torch_diode.files.tables import write_table
 from torch_diode.hardware import known
 from torch_diode.heuristics.chain import Chain
 from torch_diode.heuristics.model import ModelHeuristic
@@ -22,27 +23,29 @@ from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.fallback import DiodeWarning
 from torch_diode.integration.settings import Settings
 from torch_diode.model.checkpoint import load_weights, save_model
-from torch_diode.model.registry import load_registered
-from torch_diode.model.registry import shipped_model
+from torch_diode.model.registry import load_registered, shipped_model
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.table import Table, TableEntry
 
+H200 = known("nvidia-h200")
+PROBLEM = MMShape.from_key("mm:384x512x640:bfloat16:nn")
 OF_THIS_RELEASE = torch.__version__.startswith("2.11.")
-"""Whether the shipped model's timings were taken with this torch."""
+"""True if the shipped model's timings were taken with this torch."""
+
+
+def table_of(template_hash: str | None = None) -> Table:
+    entry = TableEntry(Candidate("triton::mm", CONFIG), 5.0, template_hash)
+    return Table((("nvidia-h200", PROBLEM, (entry,)),))
 
 
 @pytest.mark.usefixtures("fake_h200")
 def test_a_table_named_in_the_environment_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from torch_diode.files.tables import write_table
-
-    problem = MMShape.from_key("mm:384x512x640:bfloat16:nn")
-    entry = TableEntry(Candidate("triton::mm", CONFIG), 5.0)
     path = tmp_path / "table.json"
-    write_table(Table((("nvidia-h200", problem, (entry,)),)), path)
+    write_table(table_of(), path)
     monkeypatch.setenv("TORCH_DIODE_TABLE", str(path))
     registration.register_on_import()
     assert lower(torch.mm, inputs("mm")).configs[0]["BLOCK_M"] == CONFIG.block_m
@@ -63,15 +66,8 @@ def test_an_unreadable_table_falls_back_with_one_warning(monkeypatch: pytest.Mon
     assert registration.status().counters.fallbacks.total() == 2
 
 
-def test_nothing_to_go_by_is_none() -> None:
-    unknown = Hardware("nobody-knows-me", "cuda", "sm_10")
-    assert default_heuristic(unknown, Settings()) is None
-
-
 @pytest.mark.usefixtures("fake_h200")
-def test_the_shipped_model_decides_where_nobody_says_otherwise(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_by_default_the_shipped_model_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TORCH_DIODE_MODEL")
     registration.register_on_import()
     lower(torch.mm, inputs("mm"))
@@ -83,7 +79,7 @@ def test_the_shipped_model_decides_where_nobody_says_otherwise(
 
 
 @pytest.mark.usefixtures("fake_h200")
-def test_a_strict_user_gets_no_model_of_another_release(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strict_settings_refuse_a_model_of_another_release(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TORCH_DIODE_MODEL")
     monkeypatch.setenv("TORCH_DIODE_STRICT", "1")
     registration.register_on_import()
@@ -93,39 +89,39 @@ def test_a_strict_user_gets_no_model_of_another_release(monkeypatch: pytest.Monk
     assert (counters.decisions == 1) == OF_THIS_RELEASE
 
 
-def test_it_can_be_turned_off_by_name() -> None:
-    assert default_heuristic(known("nvidia-h200"), Settings(model="none")) is None
-
-
 @pytest.mark.parametrize(
-    ("name", "decides"),
+    ("name", "model", "decides"),
     [
-        ("nvidia-h200", True),
-        ("nvidia-h100", True),
-        ("nvidia-gh200", True),
-        ("nvidia-h20", False),
-        ("nvidia-h100-pcie", False),
-        ("nvidia-a100", False),
-        ("nvidia-b200", False),
+        ("nvidia-h200", "", True),
+        ("nvidia-h100", "", True),
+        ("nvidia-gh200", "", True),
+        ("nvidia-h20", "", False),
+        ("nvidia-h100-pcie", "", False),
+        ("nvidia-a100", "", False),
+        ("nvidia-b200", "", False),
+        ("nvidia-h20", "shipped", True),
+        ("nvidia-a100", "shipped", False),
+        ("nvidia-h200", "none", False),
     ],
 )
-def test_unasked_it_decides_for_close_relatives_only(name: str, decides: bool) -> None:
-    found = default_heuristic(known(name), Settings())
-    assert (found is not None) == decides
+def test_a_model_decides_for_close_relatives_and_when_named_for_its_architecture(
+    name: str, model: str, decides: bool
+) -> None:
+    heuristic = default_heuristic(known(name), Settings(model=model))
+    assert (heuristic is not None) == decides
     if decides and name != "nvidia-h200":
-        assert isinstance(found, ModelHeuristic)
-        assert "model of nvidia-h200 used on" in found.note
+        assert isinstance(heuristic, ModelHeuristic)
+        assert "model of nvidia-h200 used on" in heuristic.note
 
 
-def test_asked_for_it_decides_for_the_architecture() -> None:
-    assert default_heuristic(known("nvidia-h20"), Settings(model="shipped")) is not None
-    assert default_heuristic(known("nvidia-a100"), Settings(model="shipped")) is None
+def test_there_is_no_heuristic_for_an_unknown_chip() -> None:
+    assert default_heuristic(Hardware("unknown-chip", "cuda", "sm_10"), Settings()) is None
 
 
-def test_asked_for_it_is_the_packages_own_and_unasked_the_users_comes_first(
+def test_the_users_model_comes_first_unless_the_shipped_one_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pointer = shipped_model(known("nvidia-h200"))
+    pointer = shipped_model(H200)
     assert pointer is not None
     mine = tmp_path / "matmul/nvidia-h200/mine.pt"
     mine.parent.mkdir(parents=True)
@@ -133,43 +129,36 @@ def test_asked_for_it_is_the_packages_own_and_unasked_the_users_comes_first(
     changed = {name: torch.tensor(array) for name, array in weights.items()}
     changed["aten.shift"] += 1
     save_model(mine, changed, metadata)
-    before = default_heuristic(known("nvidia-h200"), Settings())
+    before = default_heuristic(H200, Settings())
     monkeypatch.setenv("TORCH_DIODE_MODEL_PATH", str(tmp_path))
-    unasked = default_heuristic(known("nvidia-h200"), Settings())
-    asked = default_heuristic(known("nvidia-h200"), Settings(model="shipped"))
+    default = default_heuristic(H200, Settings())
+    shipped = default_heuristic(H200, Settings(model="shipped"))
     assert before is not None
-    assert unasked is not None
-    assert asked is not None
-    assert asked.fingerprint() == before.fingerprint() != unasked.fingerprint()
-
-
-def stale_table(strict: bool = False) -> LookupTable:
-    problem = MMShape.from_key("mm:384x512x640:bfloat16:nn")
-    entry = TableEntry(Candidate("triton::mm", CONFIG), 5.0, "dead1234")
-    return LookupTable(Table((("nvidia-h200", problem, (entry,)),)), strict)
+    assert default is not None
+    assert shipped is not None
+    assert shipped.fingerprint() == before.fingerprint() != default.fingerprint()
 
 
 @pytest.mark.usefixtures("fake_h200")
 @pytest.mark.parametrize("chained", [False, True])
-@pytest.mark.parametrize("strictly", ["", "settings", "table"])
-def test_a_named_table_is_held_against_the_templates_that_are_here(
-    chained: bool, strictly: str
+@pytest.mark.parametrize("strict", ["", "settings", "table"])
+def test_a_named_table_is_checked_against_the_installed_templates(
+    chained: bool, strict: str
 ) -> None:
     if not torch_compat.template_hashes():
         pytest.skip("this torch has no hashes of its templates")
-    table = stale_table(strictly == "table")
-    named = Chain(table) if chained else table
-    with registration.using(named, strict=strictly == "settings"):
+    table = LookupTable(table_of("dead1234"), strict == "table")
+    with registration.using(Chain(table) if chained else table, strict=strict == "settings"):
         lower(torch.mm, inputs("mm"), generate=False)
     status = registration.status()
-    assert status.counters.decisions == (0 if strictly else 1)
-    assert status.notes == (() if strictly else ("table: template changed since: triton::mm",))
+    assert status.counters.decisions == (0 if strict else 1)
+    assert status.notes == (() if strict else ("table: template changed since: triton::mm",))
 
 
 @pytest.mark.usefixtures("fake_h200")
 @pytest.mark.parametrize("strict", [False, True])
-def test_a_named_model_is_held_against_the_release_that_is_here(strict: bool) -> None:
-    model = ModelHeuristic(load_registered("matmul", known("nvidia-h200")))
+def test_a_named_model_is_checked_against_the_installed_release(strict: bool) -> None:
+    model = ModelHeuristic(load_registered("matmul", H200))
     with registration.using(model, strict=strict):
         lower(torch.mm, inputs("mm"), generate=False)
     status = registration.status()
@@ -177,8 +166,10 @@ def test_a_named_model_is_held_against_the_release_that_is_here(strict: bool) ->
     assert bool(status.notes) == (not OF_THIS_RELEASE and not strict)
 
 
-def test_a_decision_needs_nothing_that_data_files_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would be imported in the middle of somebody's first compile."""
+def test_a_decision_does_not_import_the_libraries_of_data_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They would be imported in the middle of the first compile."""
     monkeypatch.delenv("TORCH_DIODE_MODEL")
     program = (
         "import sys, torch_diode\n"

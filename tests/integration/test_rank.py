@@ -1,4 +1,4 @@
-"""Ranking on request."""
+"""Ranking without a compile."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import pytest
 
 from torch_diode.heuristics.chain import Chain
 from torch_diode.heuristics.custom import heuristic
-from torch_diode.integration.rank import rank
+from torch_diode.heuristics.model import ModelHeuristic
+from torch_diode.integration.rank import plain_ranking, rank, single_choice
+from torch_diode.model.registry import load_registered
 from torch_diode.types.errors import DiodeError
+from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
 PROBLEM = MMShape("mm", 128, 256, 512)
@@ -21,11 +24,11 @@ def backwards(problem: Any, candidates: Any) -> Any:
 
 
 @pytest.mark.parametrize("named", [backwards, Chain(backwards)])
-def test_a_function_orders_and_names_no_times(named: Any) -> None:
-    found = rank(PROBLEM, hardware="nvidia-h200", heuristic=named, top=2)
-    assert [p.predicted_us for p in found] == [None, None]
+def test_a_function_gives_an_order_without_times(named: Any) -> None:
+    best = rank(PROBLEM, hardware="nvidia-h200", heuristic=named, top=2)
+    assert [p.predicted_us for p in best] == [None, None]
     everything = rank(PROBLEM, hardware="nvidia-h200", heuristic=named)
-    assert [p.candidate for p in everything[:2]] == [p.candidate for p in found]
+    assert [p.candidate for p in everything[:2]] == [p.candidate for p in best]
 
 
 @pytest.mark.parametrize(
@@ -35,12 +38,22 @@ def test_a_function_orders_and_names_no_times(named: Any) -> None:
         {"problem": "mm:128x256x512"},
         {"heuristic": "shipped"},
         {"top": 0},
-        {"top": -1},
         {"top": 2.5},
         {"candidates": ["aten"]},
     ],
 )
-def test_what_is_wrong_is_said(wrong: dict[str, Any]) -> None:
+def test_a_wrong_argument_is_named(wrong: dict[str, Any]) -> None:
     given = {"problem": PROBLEM, "hardware": "nvidia-h200", **wrong}
     with pytest.raises(DiodeError, match=f"rank.{next(iter(wrong))}"):
         rank(**given)
+
+
+def test_a_plain_compile_chooses_among_the_templates_that_need_no_config(h200: Hardware) -> None:
+    model = ModelHeuristic(load_registered("matmul", h200))
+    for op in ("mm", "bmm"):
+        ranked = plain_ranking(MMShape(op, 64, 64, 64), model, h200)
+        assert ranked is not None
+        space, ranking = ranked
+        assert set(space.templates) <= {"aten", f"triton::{op}"}
+        assert single_choice(space, ranking) in space
+    assert plain_ranking(MMShape("mm", 64, 64, 64, dtype="float64"), model, h200) is None

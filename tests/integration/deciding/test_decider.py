@@ -1,10 +1,11 @@
-"""What a decider is asked apart from decisions."""
+"""Fingerprints, loading and caching; decisions themselves are tested in hooks/test_choices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+import numpy as np
 import pytest
 import torch
 from torch._guards import TracingContext, tracing
@@ -13,88 +14,79 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import torch_diode
 from tests.integration.cases import CONFIG
-from tests.integration.forced import Forced
+from tests.integration.forced import Forced, FunctionHeuristic
+from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
+from torch_diode.heuristics import AnalyticalHeuristic, Chain
 from torch_diode.integration import default_heuristic
 from torch_diode.integration.deciding.decider import Decider
 from torch_diode.integration.hooks import device_hardware
 from torch_diode.integration.settings import Settings
 from torch_diode.model.registry import SHIPPED
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import FileFaultError
+from torch_diode.types.problem import MMShape
+from torch_diode.types.ranking import Ranking
 
 H200 = known("nvidia-h200")
+PROBLEM = MMShape("mm", 128, 256, 512)
 
 
-def test_the_fingerprint_changes_with_heuristic_mode_and_number() -> None:
-    settings = Settings(Forced(CONFIG))
-    texts = {
-        Decider(each).fingerprint([])
-        for each in (
-            settings,
-            settings.changed(heuristic=Forced(None)),
-            settings.changed(mode="single"),
-            settings.changed(top=7),
-            settings.changed(tma=True),
-            settings.changed(epilogues=False),
-        )
-    }
-    assert len(texts) == 6
-    assert Decider(settings).fingerprint([]) in texts
-
-
-def test_another_version_has_another_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
-    decider = Decider(Settings(Forced(CONFIG)))
-    before = decider.fingerprint([])
-    monkeypatch.setattr(torch_diode, "__version__", "99.0")
-    assert decider.fingerprint([]) != before
-
-
-@pytest.mark.usefixtures("fake_h200")
-def test_a_model_that_cannot_be_read_leaves_the_caches_to_torch() -> None:
-    decider = Decider(Settings(model="/nonexistent/model.pt"))
-    assert decider.fingerprint([torch.device("cuda", 0)]) == ""
-
-
-def test_what_is_compiled_in_another_process_is_plain_torchs(
+def test_the_fingerprint_depends_on_heuristic_settings_and_version(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    decider = Decider(Settings().changed(heuristic=Forced(CONFIG)))
-    assert decider.fingerprint([]) != ""
-    mode = compile_fx.FxCompileMode.SUBPROCESS
-    monkeypatch.setattr(compile_fx, "fx_compile_mode", mode)
-    assert decider.fingerprint([]) == ""
+    settings = Settings(Forced(CONFIG))
+    changes = (
+        {},
+        {"heuristic": Forced(None)},
+        {"mode": "single"},
+        {"top": 7},
+        {"tma": True},
+        {"epilogues": False},
+    )
+    texts = {Decider(settings.changed(**change)).fingerprint([]) for change in changes}
+    assert len(texts) == len(changes)
+    assert Decider(settings).fingerprint([]) in texts
+    monkeypatch.setattr(torch_diode, "__version__", "99.0")
+    assert Decider(settings).fingerprint([]) not in texts
 
 
-def test_what_cannot_change_a_compile_has_no_fingerprint() -> None:
+def test_a_compile_that_stays_plain_torchs_has_no_fingerprint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with device_hardware.pretending(H200):
         assert Decider(Settings(Forced(CONFIG), mode="observe")).fingerprint(["cuda"]) == ""
         assert Decider(Settings()).fingerprint([]) == ""
+        unreadable = Decider(Settings(model="/nonexistent/model.pt"))
+        assert unreadable.fingerprint(["cuda"]) == ""
+    monkeypatch.setattr(compile_fx, "fx_compile_mode", compile_fx.FxCompileMode.SUBPROCESS)
+    assert Decider(Settings(Forced(CONFIG))).fingerprint([]) == ""
 
 
-def test_the_default_is_looked_for_once_for_each_hardware(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+def test_the_default_is_loaded_once_per_hardware(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = []
 
     def default(hardware: object, settings: object) -> Forced:
-        asked.append(hardware)
+        loads.append(hardware)
         return Forced(CONFIG)
 
     monkeypatch.setattr(default_heuristic, "default_heuristic", default)
     decider = Decider(Settings())
     assert decider.loaded() == {}
     assert decider.heuristic_for(H200) is decider.heuristic_for(H200)
-    assert asked == [H200]
+    assert loads == [H200]
     assert decider.loaded() == {"nvidia-h200": "forced"}
     with device_hardware.pretending(H200):
         assert decider.fingerprint(["cuda"])
 
 
-def test_a_default_that_cannot_be_loaded_raises_the_same_each_time(
+def test_a_default_that_cannot_be_loaded_raises_the_same_error_each_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tries = []
+    loads = []
 
     def default(hardware: object, settings: object) -> None:
-        tries.append(1)
+        loads.append(hardware)
         raise FileFaultError("model.pt: not a model")
 
     monkeypatch.setattr(default_heuristic, "default_heuristic", default)
@@ -102,7 +94,7 @@ def test_a_default_that_cannot_be_loaded_raises_the_same_each_time(
     for _ in range(2):
         with pytest.raises(FileFaultError):
             decider.heuristic_for(H200)
-    assert len(tries) == 1
+    assert loads == [H200]
     assert decider.loaded() == {"nvidia-h200": "model.pt: not a model"}
     assert not decider.has_heuristic()
 
@@ -116,12 +108,51 @@ def test_a_default_that_cannot_be_loaded_raises_the_same_each_time(
     ],
     ids=["tracing", "fake tensors", "another default device"],
 )
-def test_a_model_is_read_as_it_is_whatever_the_compiling_thread_has_set(
+def test_a_model_loads_the_same_whatever_the_compiling_thread_has_set(
     on_this_thread: Callable[[], AbstractContextManager[object]],
 ) -> None:
     plain = Decider(Settings(model=SHIPPED)).heuristic_for(H200)
     with on_this_thread():
-        found = Decider(Settings(model=SHIPPED)).heuristic_for(H200)
-    assert found is not None
+        loaded = Decider(Settings(model=SHIPPED)).heuristic_for(H200)
+    assert loaded is not None
     assert plain is not None
-    assert found.fingerprint() == plain.fingerprint()
+    assert loaded.fingerprint() == plain.fingerprint()
+
+
+class Counting(FunctionHeuristic):
+    """Counts its calls."""
+
+    def __init__(self, steady: bool) -> None:
+        super().__init__(self._rank)
+        self.steady, self.calls = steady, 0
+
+    def _rank(self, candidates: Candidates) -> Ranking:
+        self.calls += 1
+        return Ranking.by_time(np.arange(1.0, len(candidates) + 1), "counting")
+
+
+@pytest.mark.parametrize(("steady", "calls"), [(True, 1), (False, 3)])
+def test_rankings_of_steady_heuristics_are_cached(steady: bool, calls: int) -> None:
+    heuristic = Counting(steady)
+    decider, space = Decider(Settings(heuristic)), candidate_space(PROBLEM, H200)
+    rankings = {id(decider.rank(PROBLEM, space, H200)): None for _ in range(3)}
+    assert heuristic.calls == calls
+    assert (len(rankings) == 1) or not steady
+
+
+def test_another_problem_candidate_list_or_hardware_is_ranked_anew() -> None:
+    heuristic = Counting(steady=True)
+    decider, space = Decider(Settings(heuristic)), candidate_space(PROBLEM, H200)
+    decider.rank(PROBLEM, space, H200)
+    decider.rank(MMShape("mm", 129, 256, 512), space, H200)
+    decider.rank(PROBLEM, space, known("nvidia-h100"))
+    decider.rank(PROBLEM, space.take(np.arange(10)), H200)
+    assert heuristic.calls == 4
+    decider.change(Settings(other := Counting(steady=True)))
+    decider.rank(PROBLEM, space, H200)
+    assert (heuristic.calls, other.calls) == (4, 1)
+
+
+def test_a_chain_is_as_steady_as_its_members() -> None:
+    assert Chain(AnalyticalHeuristic(), Counting(steady=True)).steady
+    assert not Chain(AnalyticalHeuristic(), Counting(steady=False)).steady

@@ -1,19 +1,19 @@
-"""Decisions are kept, bounded, and print as a table."""
-
 from __future__ import annotations
 
 import math
 
 from tests.samples import LARGE, LINEAR, SMALL
-from torch_diode.integration.deciding.record import Decision, Decisions, Record, ranked
+from torch_diode.integration.deciding.record import Decision, Decisions, RankedCandidate, Record
+
+WITHOUT_TIME = RankedCandidate.of(SMALL, math.nan)
 
 
 def decision(microseconds: float = 150.0) -> Decision:
     return Decision(
         problem=LINEAR,
         hardware="nvidia-h200",
-        winner=ranked(LARGE, 19.75),
-        runners_up=(ranked(SMALL, math.nan),),
+        winner=RankedCandidate.of(LARGE, 19.75),
+        runners_up=(WITHOUT_TIME,),
         source="model",
         microseconds=microseconds,
         mode="plain",
@@ -22,24 +22,21 @@ def decision(microseconds: float = 150.0) -> Decision:
     )
 
 
-def test_the_table_names_problem_winner_runner_up_and_who_decided() -> None:
+def test_the_table_has_problem_winner_runner_up_and_heuristic() -> None:
     head, _, row = str(Decisions([decision()])).splitlines()
     assert head.split("  ")[0] == "problem"
     for text in (str(LINEAR), str(LARGE), "19.8", str(SMALL), "model", "1/1240", "150"):
         assert text in row
-
-
-def test_no_decisions_is_said() -> None:
     assert str(Decisions()) == "no decisions recorded"
 
 
 def test_an_order_without_times_has_none_in_the_table() -> None:
-    assert ranked(SMALL, math.nan).predicted_us is None
-    assert str(ranked(SMALL, math.nan)) == str(SMALL)
+    assert WITHOUT_TIME.predicted_us is None
+    assert str(WITHOUT_TIME) == str(SMALL)
 
 
-def test_the_oldest_go_first() -> None:
-    record = Record(kept=2)
+def test_the_oldest_decision_is_dropped_first() -> None:
+    record = Record(size=2)
     for microseconds in (1.0, 2.0, 3.0):
         record.add(decision(microseconds))
     assert [d.microseconds for d in record.explain()] == [2.0, 3.0]

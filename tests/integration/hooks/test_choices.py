@@ -76,7 +76,11 @@ def test_the_few_are_marked_to_be_timed_cleanly_and_inductors_timing_comes_back(
         lower(torch.mm, inputs("mm"), MAX_AUTOTUNE, generate=False)
         assert AlgorithmSelectorCache.__dict__["lookup"] is not before.get("lookup")
     (choices,) = benchmarked
-    marked = {annotations_of(c).get(BENCHMARK_SET, False) for c in choices if not isinstance(c, ExternKernelCaller)}
+    marked = {
+        annotations_of(c).get(BENCHMARK_SET, False)
+        for c in choices
+        if not isinstance(c, ExternKernelCaller)
+    }
     assert marked == {True}
     assert dict(vars(AlgorithmSelectorCache)) == before
 
@@ -154,7 +158,10 @@ FAULTS = {
 @pytest.mark.parametrize("cause", FAULTS)
 def test_a_fault_falls_back_with_one_warning_that_names_it(cause: str) -> None:
     plain = lower(torch.mm, inputs("mm")).source
-    with registration.using(FunctionHeuristic(FAULTS[cause])), warnings.catch_warnings(record=True) as all_:
+    with (
+        registration.using(FunctionHeuristic(FAULTS[cause])),
+        warnings.catch_warnings(record=True) as all_,
+    ):
         warnings.simplefilter("always")
         for _ in range(2):
             assert lower(torch.mm, inputs("mm")).source == plain
@@ -291,7 +298,9 @@ def test_a_bias_that_a_template_has_written_out_first_is_counted(
     bias: tuple[int, ...], more_for_aten: bool
 ) -> None:
     # The template is ahead by less than another kernel takes.
-    heuristic = FunctionHeuristic(lambda c: Ranking.by_time(np.where(c.is_template(ATEN), 11.0, 10.0), "x"))
+    heuristic = FunctionHeuristic(
+        lambda c: Ranking.by_time(np.where(c.is_template(ATEN), 11.0, 10.0), "x")
+    )
     with registration.using(heuristic):
         kernels = lower(torch.addmm, [Input(bias), Input((M, K)), Input((K, N))]).kernels
     assert (kernels == ["addmm"]) != more_for_aten

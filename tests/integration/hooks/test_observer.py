@@ -2,33 +2,32 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch._inductor.virtualized import V, _choices
 
+from tests.integration.cases import inputs
 from torch_diode.integration import registration
-from torch_diode.integration.capture.fake_gpu import Input, lower
+from torch_diode.integration.capture.fake_gpu import lower
 from torch_diode.integration.hooks.observer import Observer
 
 
-def test_an_observer_leaves_torchs_choice_as_it_was(fake_h200):
-    plain = lower(torch.mm, [Input((256, 512)), Input((512, 384))])
+@pytest.mark.usefixtures("fake_h200")
+def test_an_observer_does_not_change_torchs_choice() -> None:
+    plain = lower(torch.mm, inputs("mm"))
     with Observer().installed():
-        watched = lower(torch.mm, [Input((256, 512)), Input((512, 384))])
-    assert watched.kernels == plain.kernels
+        assert lower(torch.mm, inputs("mm")).kernels == plain.kernels
 
 
-def test_while_it_looks_on_torchs_caches_are_not_shared():
+def test_torchs_caches_are_not_shared_while_observing() -> None:
     keys = registration._registration.cache_keys
-    assert keys.fingerprint([]) == ""
-    seen = set()
+    texts = {keys.fingerprint([])}
     for _ in range(2):
         with Observer().installed():
-            seen.add(keys.fingerprint([]))
-    assert len(seen) == 2
-    assert "" not in seen
+            texts.add(keys.fingerprint([]))
+    assert len(texts) == 3
+    assert "" in texts
 
 
-def test_afterwards_torch_is_as_it_was_even_after_a_fault():
-    from torch._inductor.virtualized import V, _choices
-
+def test_torch_is_restored_after_an_error_too() -> None:
     before = type(V.choices)
     with pytest.raises(KeyError), Observer().installed():
         raise KeyError
