@@ -1,4 +1,4 @@
-"""What is used again of Inductor's is what Inductor would say."""
+"""Cached keyword arguments are those that Inductor would derive."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import Dynamic, Input, lower
 from torch_diode.integration.deciding import template_kwargs
 from torch_diode.integration.deciding.request import ChoiceRequest
-from torch_diode.integration.deciding.template_kwargs import TemplateKwargsCache
+from torch_diode.integration.deciding.template_kwargs import TemplateKwargsCache, _comparable
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.choices import DiodeInductorChoices
 from torch_diode.types.candidate import TritonGEMMConfig
@@ -25,8 +25,8 @@ from torch_diode.types.candidate import TritonGEMMConfig
 pytestmark = pytest.mark.usefixtures("fake_h200")
 
 SMALL = TritonGEMMConfig(16, 16, 16, group_m=8, num_stages=3, num_warps=1)
-# Either side of what decides about TF32 on some release: multiples of 8 and 16, 16 and 512. Two of
-# each, since Inductor is asked about two.
+# Either side of the limits for TF32 on some release: multiples of 8 and 16, 16 and 512. Two of
+# each, since Inductor derives two before one is reused.
 SIZES = (
     *((384, 512, 640), (416, 544, 672)),
     *((15, 512, 512), (14, 528, 520)),
@@ -36,41 +36,42 @@ SIZES = (
     *((17, 513, 515), (33, 700, 901)),
     *((8, 64, 64), (4, 80, 72)),
 )
+ROWS = (256, 320, 384, 448)
 
 
 class Compared(TemplateKwargsCache):
-    """Asks Inductor as well, and keeps both answers."""
+    """Derives every entry as well, and keeps both."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.answers: list[tuple[Any, Any]] = []
-        self.reused = 0
+        self.pairs: list[tuple[Any, Any]] = []
+        self.derivations = self.reused = 0
 
-    def of(self, *asked: Any) -> Any:
-        before = self.asked_inductor
-        found = super().of(*asked)
-        self.reused += self.asked_inductor == before
+    def get(self, *arguments: Any) -> Any:
+        before = self.derivations
+        kwargs = super().get(*arguments)
+        self.reused += self.derivations == before
         with template_kwargs.autotuning():
-            self.answers.append((found, torch_compat.template_kwargs_of(*asked)))
-        return found
-
-    asked_inductor = 0
+            self.pairs.append((kwargs, torch_compat.template_kwargs_of(*arguments)))
+        return kwargs
 
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> Compared:
-    found, real = Compared(), torch_compat.template_kwargs_of
+    cache, derive = Compared(), torch_compat.template_kwargs_of
 
-    def counted(*asked: Any) -> Any:
-        found.asked_inductor += 1
-        return real(*asked)
+    def counted(*arguments: Any) -> Any:
+        cache.derivations += 1
+        return derive(*arguments)
 
     monkeypatch.setattr(torch_compat, "template_kwargs_of", counted)
-    monkeypatch.setattr(template_kwargs, "shared", found)
-    return found
+    monkeypatch.setattr(template_kwargs, "shared", cache)
+    return cache
 
 
-def inputs_of(op: str, m: Any, n: int, k: int, dtype: torch.dtype) -> list[Input]:
+def inputs_of(
+    op: str, m: Any, n: int = 512, k: int = 640, dtype: torch.dtype = torch.bfloat16
+) -> list[Input]:
     named = {"M": m, 384: m, 512: n, 640: k}
     return [
         Input(tuple(named.get(size, size) for size in shape), dtype)  # type: ignore[arg-type]
@@ -78,12 +79,13 @@ def inputs_of(op: str, m: Any, n: int, k: int, dtype: torch.dtype) -> list[Input
     ]
 
 
-def agree(found: Any, own: Any) -> None:
-    assert template_kwargs._telling(found) == template_kwargs._telling(own)
-    assert set(found.kwargs) == set(own.kwargs)
-    assert set(found.extra) == set(own.extra)
-    assert list(found.kwargs) == list(own.kwargs)
-    assert found.inputs.nodes() == own.inputs.nodes()
+def assert_equal(compared: Compared) -> None:
+    assert compared.pairs
+    for cached, derived in compared.pairs:
+        assert _comparable(cached) == _comparable(derived)
+        assert list(cached.kwargs) == list(derived.kwargs)
+        assert set(cached.extra) == set(derived.extra)
+        assert cached.inputs.nodes() == derived.inputs.nodes()
 
 
 @pytest.mark.parametrize("precision", ["highest", "high"])
@@ -101,98 +103,84 @@ def test_static_matmuls_get_what_inductor_derives(
     finally:
         torch.set_float32_matmul_precision(before)
     assert compared.reused >= len(SIZES)
-    for found, own in compared.answers:
-        agree(found, own)
+    assert_equal(compared)
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_symbols_are_left_to_inductor(op: str, compared: Compared) -> None:
+def test_symbols_are_not_cached(op: str, compared: Compared) -> None:
     with registration.using(Forced(CONFIG)):
-        for hint in (384, 416, 448, 480):
-            rows = Dynamic("s0", hint)
-            lower(OPS[op][0], inputs_of(op, rows, 512, 640, torch.bfloat16), generate=False)
-    assert compared.answers
+        for hint in ROWS:
+            lower(OPS[op][0], inputs_of(op, Dynamic("s0", hint)), generate=False)
+    assert compared.pairs
     assert compared.reused == 0
 
 
-def test_scalars_make_another_base(compared: Compared) -> None:
+def test_other_scalars_are_another_entry(compared: Compared) -> None:
     def scaled(alpha: float) -> Any:
         return lambda bias, a, b: torch.addmm(bias, a, b, alpha=alpha, beta=0.5)
 
     with registration.using(Forced(CONFIG)):
         for alpha in (2.0, 3.0, 2.0, 3.0):
-            for m in (256, 320, 384, 448):
-                inputs = inputs_of("addmm", m, 512, 640, torch.bfloat16)
-                lower(scaled(alpha), inputs, generate=False)
+            for m in ROWS:
+                lower(scaled(alpha), inputs_of("addmm", m), generate=False)
     assert compared.reused
-    for found, own in compared.answers:
-        agree(found, own)
-        assert found.extra["epilogue_fn_hash"] == own.extra["epilogue_fn_hash"]
+    assert_equal(compared)  # the epilogue's hash among them
 
 
 def test_tma_is_derived_each_time(compared: Compared) -> None:
-    forced = Forced(CONFIG, template="triton::mm_persistent_tma")
-    with registration.using(forced, tma=True):
-        for m in (256, 320, 384, 448):
-            inputs = inputs_of("mm", m, 512, 640, torch.bfloat16)
-            lower(torch.mm, inputs, generate=False)
-    assert compared.answers
+    with registration.using(Forced(CONFIG, template="triton::mm_persistent_tma"), tma=True):
+        for m in ROWS:
+            lower(torch.mm, inputs_of("mm", m), generate=False)
+    assert compared.pairs
     assert compared.reused == 0
 
 
-def test_whether_k_is_even_is_what_inductor_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[bool, bool]] = []
+def test_even_k_is_what_inductor_derives(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs: list[tuple[bool, bool]] = []
     real = ChoiceRequest._kwargs
 
-    def noting(self: ChoiceRequest, base: dict[str, Any], config: Any) -> dict[str, Any]:
+    def compare(self: ChoiceRequest, derived: dict[str, Any], config: Any) -> dict[str, Any]:
+        template = self.offered(tma=False)["triton::mm"]
         with template_kwargs.autotuning():
             own = torch_compat.template_kwargs_of(
-                self.handler,
-                self._triton_inputs,
-                self.offered(tma=False)["triton::mm"],
-                self.op,
-                {},
-                self._fixed_layout,
+                self.handler, self._triton_inputs, template, self.op, {}, self._fixed_layout
             )
         assert own is not None
-        seen.append((self._k_is_multiple_of(own.kwargs["BLOCK_K"]), own.kwargs["EVEN_K"]))
-        return real(self, base, config)
+        pairs.append((self._k_is_multiple_of(own.kwargs["BLOCK_K"]), own.kwargs["EVEN_K"]))
+        return real(self, derived, config)
 
-    monkeypatch.setattr(ChoiceRequest, "_kwargs", noting)
+    monkeypatch.setattr(ChoiceRequest, "_kwargs", compare)
     with registration.using(Forced(SMALL)):
-        for m, n, k in SIZES:
-            inputs = inputs_of("mm", m, n, k, torch.bfloat16)
-            lower(torch.mm, inputs, generate=False)
-    assert {even for even, _ in seen} == {True, False}
-    assert all(ours is theirs for ours, theirs in seen)
+        for sizes in SIZES:
+            lower(torch.mm, inputs_of("mm", *sizes), generate=False)
+    assert {even for even, _ in pairs} == {True, False}
+    assert all(ours is theirs for ours, theirs in pairs)
 
 
-def test_a_base_is_used_again_once_two_sizes_agree(compared: Compared) -> None:
-    same = inputs_of("mm", 384, 512, 640, torch.bfloat16)
-    other = inputs_of("mm", 416, 544, 672, torch.bfloat16)
-    with registration.using(Forced(CONFIG)):
-        lower(torch.mm, same, generate=False)
-        lower(torch.mm, same, generate=False)
-        assert compared.reused == 0
-        lower(torch.mm, other, generate=False)
-        assert compared.reused == 0
-        lower(torch.mm, same, generate=False)
-        assert compared.reused == 1
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_an_entry_is_reused_once_two_sizes_agree(by_hand: bool, compared: Compared) -> None:
+    handler = V.set_choices_handler(DiodeInductorChoices(Forced(CONFIG)))
+    with handler if by_hand else registration.using(Forced(CONFIG)):
+        for sizes, reused in (((384,), 0), ((384,), 0), ((416, 544, 672), 0), ((384,), 1)):
+            lower(torch.mm, inputs_of("mm", *sizes), generate=False)
+            assert compared.reused == reused
 
 
-def test_where_two_sizes_differ_inductor_is_always_asked() -> None:
-    def base(allowed: bool) -> torch_compat.TemplateKwargs:
-        return torch_compat.TemplateKwargs({"BLOCK_M": 64}, {"ALLOW_TF32": allowed}, print, None)
+def derived(allow_tf32: bool = True) -> torch_compat.TemplateKwargs:
+    extra = {"ALLOW_TF32": allow_tf32}
+    return torch_compat.TemplateKwargs({"BLOCK_M": 64}, extra, print, None)
 
-    kept = TemplateKwargsCache()
-    kept._keep("key", base(True), ((1, 2),))
-    kept._keep("key", base(False), ((3, 4),))
-    kept._keep("key", base(True), ((5, 6),))
-    assert kept._kept["key"].usable is False
+
+def test_where_two_sizes_differ_an_entry_is_never_reused() -> None:
+    cache = TemplateKwargsCache()
+    cache._add("key", derived(True), ((1, 2),))
+    cache._add("key", derived(False), ((3, 4),))
+    cache._add("key", derived(True), ((5, 6),))
+    assert cache._entries["key"].usable is False
 
 
 @pytest.mark.skipif(not hasattr(InductorChoices, "get_ktc"), reason="2.9 has no get_ktc")
-def test_a_handler_with_ways_of_its_own_is_asked_each_time(compared: Compared) -> None:
+def test_a_handler_with_its_own_get_ktc_is_not_cached(compared: Compared) -> None:
     class Special(InductorChoices):
         def get_ktc(self, *args: Any, **kwargs: Any) -> Any:
             return super().get_ktc(*args, **kwargs)
@@ -201,34 +189,18 @@ def test_a_handler_with_ways_of_its_own_is_asked_each_time(compared: Compared) -
             return "special"
 
     with registration.using(Forced(CONFIG)), V.set_choices_handler(Special()):
-        for m in (256, 320, 384, 448):
-            lower(torch.mm, inputs_of("mm", m, 512, 640, torch.bfloat16), generate=False)
-    assert compared.answers
+        for m in ROWS:
+            lower(torch.mm, inputs_of("mm", m), generate=False)
+    assert compared.pairs
     assert compared.reused == 0
 
 
-def test_nothing_of_a_graph_is_kept_alive() -> None:
+def test_no_graph_is_kept_alive() -> None:
     graphs = []
     with registration.using(Forced(CONFIG)):
-        for m in (256, 320, 384):
-            inputs = inputs_of("mm", m, 512, 640, torch.bfloat16)
-            graphs.append(weakref.ref(lower(torch.mm, inputs, generate=False).graph))
+        for m in ROWS:
+            lowered = lower(torch.mm, inputs_of("mm", m), generate=False)
+            graphs.append(weakref.ref(lowered.graph))
+    del lowered
     gc.collect()
-    assert [graph() for graph in graphs] == [None] * 3
-
-
-def test_the_number_kept_is_bounded() -> None:
-    kept = TemplateKwargsCache()
-    for number in range(3 * template_kwargs._KEPT):
-        kept._keep(number, torch_compat.TemplateKwargs({}, {}, print, None), ())
-    assert len(kept._kept) <= template_kwargs._KEPT
-    kept.clear()
-    assert not kept._kept
-
-
-def test_a_handler_put_in_by_hand_shares_them_too(compared: Compared) -> None:
-    handler = DiodeInductorChoices(Forced(CONFIG))
-    with V.set_choices_handler(handler):
-        for m in (256, 320, 384):
-            lower(torch.mm, inputs_of("mm", m, 512, 640, torch.bfloat16), generate=False)
-    assert compared.reused == 1
+    assert [graph() for graph in graphs] == [None] * len(ROWS)
