@@ -1,5 +1,3 @@
-"""What several networks agree on, and the problems they are asked about."""
-
 from __future__ import annotations
 
 import os
@@ -11,11 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.cli.program import inside
 from torch_diode.candidates import candidate_space
 from torch_diode.files.datasets import read_dataset
-from torch_diode.hardware import known
-from torch_diode.model.checkpoint import load_weights
 from torch_diode.model.evaluation.scoring import predict_log_ratio
 from torch_diode.model.features.names import TEMPLATES
 from torch_diode.model.features.table import feature_table
@@ -23,20 +18,26 @@ from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.serving.inference import NumpyNetwork
 from torch_diode.model.training.distillation import DistillationOptions
 from torch_diode.model.training.trainer import SplitTables, TrainingOptions, split_table, train
-from torch_diode.toolkit.training import distillation as teachers
+from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
+from torch_diode.toolkit.training import distillation as module
+from torch_diode.toolkit.training.distillation import distill_teachers, distillation_set
+from torch_diode.toolkit.training.options import TrainOptions
+from torch_diode.toolkit.training.train import train as train_model
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
-H200 = known("nvidia-h200")
+OPTIONS = TrainingOptions(shape={"hidden": 16}, epochs=3, aten_epochs=2, batch_problems=16)
 
 
-def test_new_problems_have_the_sizes_and_kinds_of_old_ones() -> None:
+def test_new_problems_have_the_sizes_and_kinds_of_measured_ones() -> None:
     old = [
         MMShape("mm", 3 + i, 64 * (1 + i % 5), 128 * (1 + i % 7), transpose_b=bool(i % 2))
         for i in range(60)
     ]
-    new = teachers.recombined(old, seed=0)
+    new = module.recombined(old, seed=0)
     assert len(new) > 10
-    assert new == teachers.recombined(old, seed=0)
+    assert new == module.recombined(old, seed=0)
     assert not set(new) & set(old)
     for problem in new:
         kin = [p for p in old if p.layout == problem.layout]
@@ -47,115 +48,99 @@ def test_new_problems_have_the_sizes_and_kinds_of_old_ones() -> None:
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Teachers and lessons that take seconds."""
-    small = {**teachers._TEACHER, "shape": {"hidden": 16}, "epochs": 3}
-    monkeypatch.setattr(teachers, "_TEACHER", small)
-    monkeypatch.setattr(teachers, "_BEST", 12)
-    monkeypatch.setattr(teachers, "_OTHERS", 8)
-    monkeypatch.setattr(teachers, "_DRAWN_SHARE", 0.5)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Teachers and distillation that take seconds."""
+    small = {**module._TEACHER, "shape": {"hidden": 16}, "epochs": 3}
+    for name, value in (("_TEACHER", small), ("_BEST", 12), ("_OTHERS", 8), ("_DRAWN_SHARE", 0.5)):
+        monkeypatch.setattr(module, name, value)
+    init: Callable[..., None] = DistillationOptions.__init__
+    monkeypatch.setattr(
+        DistillationOptions, "__init__", lambda self, **given: init(self, **{**given, "epochs": 4})
+    )
 
 
-OPTIONS = TrainingOptions(shape={"hidden": 16}, epochs=3, aten_epochs=2, batch_problems=16)
+@pytest.fixture
+def dataset(timings: Path) -> Dataset:
+    return read_dataset(timings / "train.parquet")
 
 
-@pytest.mark.usefixtures("few")
-def test_a_lesson_is_what_all_say_of_what_the_model_thinks_best(
-    timings: Path, tmp_path: Path
+@pytest.fixture
+def parts(dataset: Dataset, h200: Hardware) -> SplitTables:
+    return split_table(feature_table(dataset, h200), OPTIONS)
+
+
+def teachers_of(
+    parts: SplitTables,
+    states: list[Path],
+    options: TrainingOptions = OPTIONS,
+    progress: ProgressCallback = log_progress,
+) -> list[TimingNetwork]:
+    return module.train_teachers(module.teacher_jobs(parts, options, states), progress)
+
+
+@pytest.mark.usefixtures("quick")
+def test_distillation_brings_the_model_nearer_to_the_mean_of_all_networks(
+    parts: SplitTables, dataset: Dataset, h200: Hardware, tmp_path: Path
 ) -> None:
-    dataset = read_dataset(timings / "train.parquet")
-    parts = split_table(feature_table(dataset, H200), OPTIONS)
-    teachers = made(parts, OPTIONS, [tmp_path / "a", tmp_path / "b"])
+    teachers = teachers_of(parts, [tmp_path / "a", tmp_path / "b"])
     first, second = (network.out.weight.detach().numpy() for network in teachers)
     assert not np.array_equal(first, second), "each teacher has a seed of its own"
-    network = train(parts, OPTIONS).network
-    problems = teachers._problems(parts.train, dataset)[:6]
-    table = teachers.distillation_set(problems, network, teachers, H200, OPTIONS)
+    trained = train(parts, OPTIONS)
+    network = trained.network
+    heads = {n: v.clone() for n, v in network.aten.named_parameters()}
+    problems = module._problems(parts.train, dataset)
+    table = distillation_set(problems, network, teachers, h200, OPTIONS)
     assert table.is_config.all()
     mean = sum(predict_log_ratio(n, table) for n in (*teachers, network)) / 3
     assert np.allclose(table.target, mean, atol=1e-5)
-    own = predict_log_ratio(network, table)
-    model = served(network)
-    for number, problem in enumerate(problems):
-        space = candidate_space(problem, H200, TEMPLATES)
-        best = np.log(model.predict_us(problem, space, H200).min() / table.roofline[number])
-        # One of the others may be better still: a glance had it wrong.
-        assert np.abs(own[table.group == number] - best).min() < 1e-4
-
-
-@pytest.mark.usefixtures("few")
-def test_a_lesson_brings_the_model_nearer_to_its_teachers_and_leaves_the_heads(
-    timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(DistillationOptions, "__init__", _short(DistillationOptions.__init__))
-    dataset = read_dataset(timings / "train.parquet")
-    parts = split_table(feature_table(dataset, H200), OPTIONS)
-    teachers = made(parts, OPTIONS, [tmp_path / "a", tmp_path / "b"])
-    trained = train(parts, OPTIONS)
-    heads = {n: v.clone() for n, v in trained.network.aten.named_parameters()}
-    table = teachers.distillation_set(
-        teachers._problems(parts.train, dataset), trained.network, teachers, H200, OPTIONS
-    )
-    before = predict_log_ratio(trained.network, table)
-    after = teachers.distill(trained, teachers, parts, dataset, H200)
+    before = predict_log_ratio(network, table)
+    model = NumpyNetwork("deep", {n: v.numpy() for n, v in network.state_dict().items()})
+    for number, problem in enumerate(problems[:6]):
+        space = candidate_space(problem, h200, TEMPLATES)
+        best = np.log(model.predict_us(problem, space, h200).min() / table.roofline[number])
+        assert np.abs(before[table.group == number] - best).min() < 1e-4, "the model's best is in"
+    after = distill_teachers(trained, teachers, parts, dataset, h200, log_progress)
     now = predict_log_ratio(after.network, table)
-    error = [np.abs(found - table.target).mean() for found in (before, now)]
+    error = [np.abs(predicted - table.target).mean() for predicted in (before, now)]
     assert error[1] < 0.8 * error[0]
     assert all(torch.equal(v, heads[n]) for n, v in after.network.aten.named_parameters())
     assert [row["epoch"] for row in after.history] == list(range(1, 3 + 4 + 1))
 
 
-@pytest.mark.usefixtures("few")
-def test_teachers_that_were_stopped_go_on_and_end_the_same(
-    timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("quick")
+def test_teachers_that_were_stopped_continue_and_end_the_same(
+    parts: SplitTables, tmp_path: Path
 ) -> None:
     options = replace(OPTIONS, evaluate_every=1)
-    parts = split_table(feature_table(read_dataset(timings / "train.parquet"), H200), options)
-    whole = made(parts, options, [tmp_path / "a", tmp_path / "b"])
+    whole = teachers_of(parts, [tmp_path / "a", tmp_path / "b"], options)
 
-    def stop(_: object, row: dict[str, float]) -> None:
-        if row["epoch"] == 3:
+    def stop(report: Progress) -> None:
+        if report.done == 3:
             raise KeyboardInterrupt
 
     states = [tmp_path / "c", tmp_path / "d"]
-    with monkeypatch.context() as patched:
-        patched.setattr(teachers.TrainingProgress, "tell", stop)
-        with pytest.raises(KeyboardInterrupt):
-            made(parts, options, states)
+    with pytest.raises(KeyboardInterrupt):
+        teachers_of(parts, states, options, stop)
     assert [path.exists() for path in states] == [True, False]
-    again = made(parts, options, states)
+    again = teachers_of(parts, states, options)
     for network, other in zip(whole, again, strict=True):
         for name, value in network.state_dict().items():
             assert torch.allclose(value, other.state_dict()[name], atol=1e-5), name
 
 
-@pytest.mark.usefixtures("few")
-def test_the_command_trains_all_of_them_and_leaves_the_model_alone(
-    timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("quick")
+def test_training_with_teachers_leaves_the_model_alone(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(DistillationOptions, "__init__", _short(DistillationOptions.__init__))
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    model = tmp_path / "m.pt"
-    (tmp_path / "m.pt.teacher-7").write_text("left by a run that asked for more")
-    ended = inside(
-        *("--seed", "3", "train", "--dataset", timings / "train.parquet", "--model", model),
-        *("--teachers", "2", "--num-epochs", "3", "--hidden-dim", "16", "--num-layers", "1"),
-    )
-    assert ended.code == 0, ended.err
-    assert "3 networks, 2 side by side" in ended.out
-    assert "A lesson of" in ended.out
-    assert "stopped" not in ended.out
-    assert load_weights(model)[0].options["teachers"] == 2
+    (tmp_path / "m.pt.teacher-7").write_text("left by a run with more teachers")
+    reports: list[Progress] = []
+    options = TrainOptions(teachers=2, num_epochs=3, hidden_dim=16, num_layers=1)
+    result = train_model(dataset, tmp_path / "m.pt", options, seed=3, progress=reports.append)
+    text = "\n".join(report.message for report in reports)
+    assert "3 networks, 2 side by side" in text
+    assert "Distilling" in text
+    assert "stopped" not in text
+    assert {"Training", "Distillation"} <= {report.stage for report in reports}
+    assert result.metadata.options["teachers"] == 2
     assert not [*tmp_path.glob("*.state"), *tmp_path.glob("*.teacher-*")]
-
-
-def made(parts: SplitTables, options: TrainingOptions, states: list[Path]) -> list[TimingNetwork]:
-    return teachers.make_teachers(teachers.teacher_jobs(parts, options, states))
-
-
-def _short(init: Callable[..., None]) -> Callable[..., None]:
-    return lambda self, **given: init(self, **{**given, "epochs": 4})
-
-
-def served(network: TimingNetwork) -> NumpyNetwork:
-    return NumpyNetwork("deep", {n: v.numpy() for n, v in network.state_dict().items()})

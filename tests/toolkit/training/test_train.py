@@ -1,0 +1,193 @@
+"""train() as a Python function; tests/cli has the command."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+import torch
+
+from torch_diode.files.datasets import read_dataset, write_dataset
+from torch_diode.model.checkpoint import load_model, load_weights
+from torch_diode.model.training import trainer
+from torch_diode.toolkit.training.options import TrainOptions
+from torch_diode.toolkit.training.train import train
+from torch_diode.types.errors import (
+    EmptySelectionError,
+    FileFaultError,
+    InvalidValueError,
+    MissingPartError,
+)
+
+QUICK = {"num_epochs": 3, "hidden_dim": 16, "num_layers": 1}
+
+
+@pytest.fixture
+def dataset(timings):
+    return timings / "train.parquet"
+
+
+def test_the_result_has_the_model_its_scores_and_its_files(dataset, tmp_path, trained):
+    reports = []
+    options = TrainOptions(**QUICK, log_dir=tmp_path / "logs")
+    result = train(dataset, tmp_path / "m.pt", options, seed=1, progress=reports.append)
+    assert result.is_written
+    assert result.metadata == load_model(result.path).metadata
+    assert result.metadata.options["epochs"] == 3
+    assert "held out of training" in result.scored_on
+    assert result.evaluation.model["all"][0].k == 1
+    assert set(result.evaluation.baselines) == {"analytical", "default list"}
+    assert [row["epoch"] for row in result.history] == [1, 2, 3]
+    assert [file.name for file in result.card_files[:2]] == ["m.json", "m.md"]
+    curves, svg = result.curve_files
+    assert [row["epoch"] for row in csv.DictReader(curves.open())] == ["1", "2", "3"]
+    assert svg.read_text().count("<svg") == 1
+    assert not list(tmp_path.glob("*.state"))
+    epochs = [report for report in reports if report.stage == "Training"]
+    assert [(report.done, report.total) for report in epochs] == [(1, 3), (2, 3), (3, 3)]
+    assert epochs[-1].values["regret@1"] == result.history[-1]["regret@1"]
+    assert any("problems to train on" in report.message for report in reports)
+    same = load_model(trained).fingerprint()
+    assert load_model(result.path).fingerprint() == same, "a seed gives the same model again"
+
+
+def test_the_card_has_scores_and_plots(trained):
+    card = json.loads(trained.with_suffix(".json").read_text())
+    assert "held out of training" in card["judged_on"]
+    assert card["held_out"]["model"]["all"][0]["k"] == 1
+    text = trained.with_suffix(".md").read_text()
+    plots = list(trained.parent.glob("quick-*.*"))
+    assert len(plots) == 3
+    assert sum(plot.stat().st_size for plot in plots) < 200_000
+    assert all(plot.name in text for plot in plots)
+
+
+def test_few_threads_are_used_however_many_cores_there_are(dataset, tmp_path, monkeypatch):
+    counts = []
+
+    def stop(*_, **__):
+        counts.append(torch.get_num_threads())
+        raise MissingPartError("enough")
+
+    monkeypatch.setattr(trainer, "train", stop)
+    before = torch.get_num_threads()
+    torch.set_num_threads(6)
+    try:
+        with pytest.raises(MissingPartError, match="enough"):
+            train(dataset, tmp_path / "m.pt", TrainOptions(**QUICK))
+        assert (counts, torch.get_num_threads()) == ([4], 6)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_stopped_run_continues_and_ends_the_same(dataset, tmp_path):
+    options = TrainOptions(num_epochs=6, hidden_dim=16, num_layers=1)
+
+    def stop(report):
+        if report.stage == "Training" and report.done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(dataset, tmp_path / "m.pt", options, progress=stop)
+    assert [file.name for file in tmp_path.iterdir()] == ["m.pt.state"]
+    reports = []
+    train(dataset, tmp_path / "m.pt", options, progress=reports.append)
+    assert any("continuing from it" in report.message for report in reports)
+    assert [report.done for report in reports if report.stage == "Training"] == [4, 5, 6]
+    train(dataset, tmp_path / "whole.pt", options)
+    weights = [load_weights(tmp_path / name)[1] for name in ("m.pt", "whole.pt")]
+    assert all(abs(weights[0][name] - weights[1][name]).max() < 1e-3 for name in weights[0])
+
+
+def test_ten_problems_are_enough_and_one_is_not(dataset, tmp_path):
+    data = read_dataset(dataset)
+    ids, reports = data.problems.ids, []
+    options = TrainOptions(batch_size=32, num_epochs=2)
+    result = train(data.take(ids < 10), tmp_path / "m.pt", options, progress=reports.append)
+    messages = [report.message for report in reports]
+    assert "8 problems to train on, 2 to stop by, 0 held out" in messages
+    assert any(message.startswith("Batches of 1:") for message in messages)
+    assert "collect a validation set" in result.scored_on
+    with pytest.raises(EmptySelectionError, match="got 1 problems; expected enough"):
+        train(data.take(ids < 1), tmp_path / "one.pt", options)
+
+
+def test_data_without_aten_trains_and_is_noted(timings, tmp_path):
+    result = train(timings / "without_aten.parquet", tmp_path / "m.pt", TrainOptions(**QUICK))
+    assert any("ATen was not timed" in note for note in result.notes)
+    assert result.evaluation.aten == {}
+
+
+def test_fine_tuning_keeps_what_the_initial_model_covers(trained, dataset, tmp_path):
+    mine = read_dataset(dataset).filter(op="mm", dtype="float16")
+    options = TrainOptions(init_from=str(trained), num_epochs=2)
+    result = train(mine, tmp_path / "m.pt", options)
+    assert any("before and is" in note for note in result.notes)
+    before, after = load_model(trained).metadata, result.metadata
+    assert set(before.covers) <= set(after.covers)
+    assert after.options["init_from"] == before.dataset_digest
+    assert after.options["methods"] == before.options["methods"] == ["sweep"]
+    assert after.ranges["M"][1] >= before.ranges["M"][1]
+    with pytest.raises(InvalidValueError, match="got hidden 32 with a model to start from that"):
+        train(mine, tmp_path / "x.pt", TrainOptions(init_from=str(trained), hidden_dim=32))
+
+
+def test_the_shipped_model_can_be_fine_tuned(dataset, tmp_path):
+    reports = []
+    options = TrainOptions(init_from="shipped", num_epochs=1)
+    train(dataset, tmp_path / "m.pt", options, progress=reports.append)
+    assert any(report.message.startswith("Starting from") for report in reports)
+
+
+def test_a_model_worse_than_aten_is_not_written_if_it_must_beat_it(dataset, tmp_path):
+    """One epoch of a tiny network with hardly any learning rate."""
+    options = TrainOptions(num_epochs=1, hidden_dim=2, learning_rate=1e-7, must_beat_aten=True)
+    result = train(dataset, tmp_path / "m.pt", options)
+    assert not result.is_written
+    assert result.worse_than_aten
+    assert result.card_files == []
+    assert not (tmp_path / "m.pt").exists()
+
+
+def test_training_that_diverges_is_refused(dataset, tmp_path):
+    options = TrainOptions(num_epochs=3, hidden_dim=32, num_layers=1, learning_rate=0.9)
+    with pytest.raises(InvalidValueError, match=r"training diverged.*lower --learning-rate"):
+        train(dataset, tmp_path / "m.pt", options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_overwritten_by_accident(trained, dataset, tmp_path):
+    with pytest.raises(FileFaultError, match="exists already"):
+        train(dataset, trained)
+    data = tmp_path / "m.json"
+    write_dataset(read_dataset(dataset), data)
+    before = data.read_bytes()
+    with pytest.raises(FileFaultError, match=r"m\.json: exists and is no model's card"):
+        train(data, tmp_path / "m.pt", TrainOptions(**QUICK))
+    assert data.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [data]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model_type": "huge"}, "expected one of base, deep"),
+        ({"learning_rate": -1.0}, "learning-rate"),
+        ({"weight_decay": float("inf")}, "weight-decay"),
+        ({"test_share": 0.8, "validation_share": 0.5}, "at most 0.9"),
+    ],
+)
+def test_options_are_checked_when_they_are_made(options, message):
+    with pytest.raises(InvalidValueError, match=message):
+        TrainOptions(**options)
+
+
+def test_faults_of_options_are_found_before_the_data_is_read(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(FileFaultError, match="File exists"):
+        train("no.parquet", tmp_path / "m.pt", TrainOptions(log_dir=tmp_path / "file"))
+    with pytest.raises(FileFaultError, match=r"no\.pt: no such file"):
+        train("no.parquet", tmp_path / "m.pt", TrainOptions(init_from="no.pt"))
+    with pytest.raises(MissingPartError, match="device: got 'abacus'"):
+        train("no.parquet", tmp_path / "m.pt", device="abacus")
