@@ -1,4 +1,4 @@
-"""The program `torch-diode`: its global options, its commands, and the one place it fails in."""
+"""The program `torch-diode`: global options, commands, and how faults are reported."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.completion import completion_init
 
 from torch_diode import __version__
 from torch_diode.cli.commands.collecting import (
@@ -24,6 +25,8 @@ from torch_diode.cli.commands.data import convert, convert_json_to_msgpack, repo
 from torch_diode.cli.commands.training import train, validate_max_autotune, validate_model
 from torch_diode.cli.commands.using import completion, explain, models, predict, rank, status
 from torch_diode.cli.options.multi_value import repeat_options
+from torch_diode.cli.options.parameters import complete
+from torch_diode.files.datasets import FORMS
 from torch_diode.types.errors import DiodeError
 
 app = typer.Typer(
@@ -40,12 +43,12 @@ _RUNS_A_PROGRAM = {
     "ignore_unknown_options": True,
     "allow_extra_args": True,
 }
-"""What follows the program's name is the program's."""
+"""Arguments after the program's name belong to the program."""
 
 
 @dataclass(frozen=True)
 class GlobalOptions:
-    """The global options, as commands find them in the context."""
+    """The global options, which commands find in `context.obj`."""
 
     form: str | None = None
     seed: int | None = None
@@ -62,18 +65,28 @@ def _version(wanted: bool) -> None:
 def settings(
     context: typer.Context,
     form: Annotated[
-        str | None, typer.Option("--format", help="Data form: json, msgpack or parquet.")
+        str | None,
+        typer.Option(
+            "--format",
+            help="Data form: json, msgpack or parquet.",
+            autocompletion=complete(FORMS),
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of everything random.", min=0, max=2**32 - 1)
     ] = None,
-    device: Annotated[str | None, typer.Option(help="torch device, such as cuda:1.")] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            help="torch device, such as cuda:1.", autocompletion=complete(["cpu", "cuda"])
+        ),
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Global options stand before the command."""
-    if form not in (None, "json", "msgpack", "parquet"):
+    if form not in (None, *FORMS):
         raise typer.BadParameter(
             f"got {form!r}; expected json, msgpack or parquet", param_hint="--format"
         )
@@ -102,13 +115,15 @@ app.command("trace", context_settings=_RUNS_A_PROGRAM)(trace.trace)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program; a fault of the user's or of a file is one sentence and exit code 2."""
+    """Run the program; a `DiodeError` is printed as one sentence, with exit code 2."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if sys.stdout is None:  # closed by whoever called
+    if sys.stdout is None:  # closed by the caller
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A file's name may hold what no encoding has; that is no reason to fail.
+        # A file's name may hold characters that the encoding does not have.
         sys.stdout.reconfigure(errors="backslashreplace")
+    if completion.VARIABLE in os.environ:
+        completion_init()
     try:
         try:
             app(args=repeat_options(given), prog_name="torch-diode")
@@ -121,11 +136,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.write("torch-diode: interrupted\n")
         sys.exit(130)
     except BrokenPipeError:
-        # The reader has gone (`| head`): nothing more to say, and nothing to flush at exit.
+        # The reader has gone (`| head`): nothing is left to print or to flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as fault:
-        # Files name themselves; what is left is where results are shown: a full disk, say.
+        # Errors of files name the file; this is standard output, such as on a full disk.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         where = fault.filename or "standard output"
         sys.stderr.write(f"torch-diode: {where}: {fault.strerror or fault}\n")

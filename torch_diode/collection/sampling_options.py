@@ -1,11 +1,11 @@
-"""The options that shapes are drawn by, shared by the commands that draw them."""
+"""Sampling options: the distribution and the limits that problems are drawn by."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
@@ -21,26 +21,30 @@ from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import OPS, MMShape
 
-OPERATIONS = ("mm", "addmm", "bmm")
-DTYPE = {"cpu": "float32"}
-"""What is drawn where no dtype is given: bfloat16 but for these devices, where it may not run."""
-_LAW = LogNormal()
-_EVENLY = LogUniform()
-_MOST_BYTES = 8 << 30
+_LOG_NORMAL = LogNormal()
+_LOG_UNIFORM = LogUniform()
+_MAX_BYTES = 8 << 30
+_MAX_LOG = 30.0
+"""Largest mean or deviation of a size's logarithm: any matrix, and within what a float holds."""
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """What to draw. Checked when made, so that a wrong word costs nothing."""
+class ShapeSampling:
+    """Problems to draw at random: how many, of what kind, and by which distribution.
 
-    num_shapes: int
-    operations: tuple[str, ...] = OPERATIONS
-    dtypes: tuple[str, ...] = ("bfloat16",)
+    Sizes are log-uniform within the limits, or log-normal (`m`, `n` and `k` are the mean and the
+    standard deviation of the natural logarithm). Options are checked on construction.
+    """
+
+    num_shapes: int = 100
+    operations: tuple[str, ...] = ("mm", "addmm", "bmm")
+    dtypes: tuple[str, ...] = ()
+    """Empty: bfloat16 on a GPU, float32 on a CPU, where bfloat16 may not run."""
     layouts: tuple[str, ...] = ("nn",)
     log_normal: bool = False
-    m: tuple[float, float] = _LAW.m
-    n: tuple[float, float] = _LAW.n
-    k: tuple[float, float] = _LAW.k
+    m: tuple[float, float] = _LOG_NORMAL.m
+    n: tuple[float, float] = _LOG_NORMAL.n
+    k: tuple[float, float] = _LOG_NORMAL.k
     min_size: int | None = None
     max_size: int | None = None
     power_of_two: bool = False
@@ -49,21 +53,29 @@ class Drawing:
     tf32: bool = False
 
     def __post_init__(self) -> None:
+        validation.whole_number("collect", "num-shapes", self.num_shapes, low=1)
+        for size in "mnk":
+            for name, value, low in zip(
+                ("mean", "std"), getattr(self, size), (-_MAX_LOG, 0.0), strict=True
+            ):
+                if not low <= value <= _MAX_LOG:
+                    expected = f"{low:g} to {_MAX_LOG:g}"
+                    validation.refuse("collect", f"log-normal-{size}-{name}", value, expected)
         for op in self.operations:
             validation.one_of("collect", "operations", op, OPS)
         for dtype in self.dtypes:
             validation.one_of("collect", "dtypes", dtype, TRITON_DTYPES)
-        self.source(0)
+        self.source()
 
-    def source(self, memory_bytes: int) -> ShapeSource:
-        """Where these shapes come from, on a chip with that much memory (0: not known)."""
-        evenly = LogUniform(
-            _EVENLY.low if self.min_size is None else max(self.min_size, 1),
-            _EVENLY.high if self.max_size is None else max(self.max_size, 1),
+    def source(self, memory_bytes: int = 0) -> ShapeSource:
+        """The source of these problems on a device with so much memory (0: unknown)."""
+        uniform = LogUniform(
+            _LOG_UNIFORM.low if self.min_size is None else max(self.min_size, 1),
+            _LOG_UNIFORM.high if self.max_size is None else max(self.max_size, 1),
         )
-        low, high = (1, ShapeSource.high) if self.log_normal else (evenly.low, evenly.high)
+        low, high = (1, ShapeSource.high) if self.log_normal else (uniform.low, uniform.high)
         return ShapeSource(
-            LogNormal(self.m, self.n, self.k, rounded=True) if self.log_normal else evenly,
+            LogNormal(self.m, self.n, self.k, rounded=True) if self.log_normal else uniform,
             self.operations,
             self.dtypes,
             self.layouts,
@@ -73,39 +85,40 @@ class Drawing:
             square=self.square,
             even=self.even,
             tf32=self.tf32,
-            most_bytes=min(_MOST_BYTES, memory_bytes // 4) if memory_bytes else _MOST_BYTES,
+            most_bytes=min(_MAX_BYTES, memory_bytes // 4) if memory_bytes else _MAX_BYTES,
         )
+
+    def with_dtypes(self, hardware: Hardware) -> ShapeSampling:
+        """The same with the hardware's default dtype where none was given."""
+        default = "float32" if hardware.kind == "cpu" else "bfloat16"
+        return replace(self, dtypes=self.dtypes or (default,))
 
     def problems(
         self, hardware: Hardware, seed: int | str, taken: AbstractSet[Sizes] = frozenset()
     ) -> list[MMShape]:
-        """The problems drawn, none of a size that is taken."""
-        source = self.source(hardware.memory_bytes)
+        """Draw the problems, none with sizes in `taken`; the same seed draws the same ones."""
+        sampling = self.with_dtypes(hardware)
+        source = sampling.source(hardware.memory_bytes)
         if not taken:
             return list(source.draw(self.num_shapes, seed))
-        # At worst everything that is taken is drawn first.
-        most = self.num_shapes + len(taken) * len(self.dtypes) * len(self.layouts)
+        # At worst every taken size is drawn first.
+        most = self.num_shapes + len(taken) * len(sampling.dtypes) * len(self.layouts)
         fresh = _untaken(source.draw(most, seed), taken)
-        found = list(itertools.islice(fresh, self.num_shapes))
-        if len(found) < self.num_shapes:
+        problems = list(itertools.islice(fresh, self.num_shapes))
+        if len(problems) < self.num_shapes:
             raise EmptySelectionError(
-                f"shapes: got {len(found)} problems that no other dataset has; expected "
+                f"shapes: got {len(problems)} problems that no other dataset has; expected "
                 f"{self.num_shapes}; widen --min-size and --max-size or ask for fewer"
             )
-        return found
+        return problems
 
-    def options(self) -> dict[str, Any]:
-        """As a rerun is compared with."""
+    def settings(self) -> dict[str, Any]:
+        """The options by their command-line names: a rerun must have the same."""
         return {name.replace("_", "-"): value for name, value in asdict(self).items()}
 
 
-def default_dtypes(device: str | None) -> tuple[str, ...]:
-    """The dtypes drawn on a device where none is asked for."""
-    return (DTYPE.get(device or "", "bfloat16"),)
-
-
 def _untaken(drawn: Iterator[MMShape], taken: AbstractSet[Sizes]) -> Iterator[MMShape]:
-    """Those that are free, until the law has no more to give."""
+    """Those not taken, until the source has no more distinct problems."""
     try:
         yield from (problem for problem in drawn if sizes_of(problem) not in taken)
     except InvalidValueError:

@@ -1,4 +1,4 @@
-"""A user's program, run inside this one as `python script arguments` would run it."""
+"""A user's program, run in this process as `python script arguments` would run it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from torch_diode.types.errors import FileFaultError
 
 
 def check_program(script: Path) -> None:
-    """Refuse what Python could not run: what is not there, cannot be read, or is a directory
-    without a program in it."""
+    """Refuse a path that Python could not run: missing, not readable, or a directory without a
+    `__main__.py`."""
     file = existing(script)
     if file.is_dir():
         file /= "__main__.py"
@@ -31,8 +31,11 @@ def check_program(script: Path) -> None:
 
 
 def run_program(script: Path, arguments: Sequence[str]) -> int:
-    """Its exit code. What it raises is shown as Python would show it, without the frames between:
-    what was found out until then is not lost."""
+    """Run a program and return its exit code.
+
+    An exception is printed as Python would print it, without the frames of this module, and gives
+    the exit code 1: results recorded until then are not lost.
+    """
     with _as_main(script, arguments):
         try:
             runpy.run_path(str(script), run_name="__main__")
@@ -41,7 +44,7 @@ def run_program(script: Path, arguments: Sequence[str]) -> int:
                 return stop.code or 0
             sys.stderr.write(f"{stop.code}\n")
             return 1
-        except Exception as fault:  # noqa: BLE001 - whatever it is, it is the program's
+        except Exception as fault:  # noqa: BLE001 - any exception is the program's
             frame = fault.__traceback__
             while frame is not None and frame.tb_frame.f_code.co_filename != str(script):
                 frame = frame.tb_next
@@ -51,9 +54,9 @@ def run_program(script: Path, arguments: Sequence[str]) -> int:
 
 
 @contextlib.contextmanager
-def printing_aside() -> Iterator[None]:
-    """What is printed inside goes to standard error, whoever prints it: this process or one that
-    it starts."""
+def stdout_to_stderr() -> Iterator[None]:
+    """Send all that is printed inside to standard error, also by C libraries and by processes
+    started inside."""
     sys.stdout.flush()
     before = os.dup(1)
     os.dup2(2, 1)
@@ -61,7 +64,7 @@ def printing_aside() -> Iterator[None]:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
-        # What was printed and is still held back, here or by a library in C, was printed inside.
+        # Text still in the buffers of Python or of the C library was printed inside.
         if sys.__stdout__ is not None:
             sys.__stdout__.flush()
         ctypes.CDLL(None).fflush(None)
@@ -71,7 +74,7 @@ def printing_aside() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _as_main(script: Path, arguments: Sequence[str]) -> Iterator[None]:
-    """`sys.argv` and the first place imports are looked for, as the program expects them."""
+    """`sys.argv` and `sys.path` as the program expects them."""
     before, path = sys.argv, list(sys.path)
     sys.argv = [str(script), *arguments]
     sys.path.insert(0, str(script.resolve().parent))

@@ -27,8 +27,8 @@ def test_without_a_terminal_there_is_a_line_every_few_seconds(capsys, monkeypatc
         for done in (4, 5, 6):
             show(timing(done))
     assert lines(capsys)[1:] == [
-        "Timing: 5 of 10 problems, timings 35, 0 s, 0 s to go",
-        "Timing: 6 of 10 problems, timings 42, 0 s, 0 s to go",
+        "Timing: 5 of 10 problems, 35 timings, 0 s, 0 s to go",
+        "Timing: 6 of 10 problems, 42 timings, 0 s, 0 s to go",
     ]
 
 
@@ -71,4 +71,4 @@ def test_on_a_terminal_there_is_a_bar_and_messages_stay(capsys, terminal):
     shown = capsys.readouterr().out
     assert "ETA" in shown
     assert "a note" in shown
-    assert "Timing: 2 of 10 problems, timings 14" in shown
+    assert "Timing: 2 of 10 problems, 14 timings" in shown

@@ -1,39 +1,49 @@
-"""The options of the collecting commands, in words; light, since `--help` loads them.
+"""Options of the collecting commands, shared as annotated types; light, since `--help` loads them.
 
-What the words come to is in `drawing` (which shapes) and `collecting` (how they are timed).
+A command lists those it has as its parameters, then `collect_options` and `shape_sampling` turn the
+parameters into the arguments of `torch_diode.collect`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from torch_diode.collection import sampling_options as shapes
-from torch_diode.collection.sampling_options import Drawing
-from torch_diode.collection.shape_sampling import LogNormal
+from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
+from torch_diode.cli.options.parameters import build, complete
+from torch_diode.collection.sampling_options import ShapeSampling
+from torch_diode.toolkit.collect import METHODS, SEARCH_SPACES, CollectOptions
 from torch_diode.types import validation
+from torch_diode.types.problem import LAYOUTS, OPS
 
-SEARCH_SPACES = ("EXHAUSTIVE", "DEFAULT")
-METHODS = ("sweep", "feedback")
 SEARCH_MODES = ("max-autotune",)
-_LAW = LogNormal()
-_MOST_LOG = 30.0
-"""Of a size's logarithm: far beyond any matrix, and within what a float holds."""
 
 Output = Annotated[
     Path,
     typer.Option("--output", "-o", help="File to write (.parquet, .msgpack, .json) or directory."),
 ]
-SearchSpace = Annotated[str, typer.Option(help="Candidates to time: EXHAUSTIVE or DEFAULT.")]
-SearchMode = Annotated[str, typer.Option(help="What torch is compared in; max-autotune.")]
+SearchSpace = Annotated[
+    str,
+    typer.Option(
+        help="Candidates to time: EXHAUSTIVE or DEFAULT.", autocompletion=complete(SEARCH_SPACES)
+    ),
+]
+SearchMode = Annotated[
+    str,
+    typer.Option(
+        help="Mode of torch.compile to compare with: max-autotune.",
+        autocompletion=complete(SEARCH_MODES),
+    ),
+]
 Method = Annotated[
     str,
     typer.Option(
         help="sweep: kernels compiled once, in bulk; feedback: through Inductor's autotuning, "
-        "slowly. Both with the clean timer."
+        "slowly. Both with the clean timer.",
+        autocompletion=complete(METHODS),
     ),
 ]
 ChunkSize = Annotated[int | None, typer.Option(help="Problems that wait for kernels together.")]
@@ -45,12 +55,20 @@ Ray = Annotated[
     str | None, typer.Option(help="Address of a Ray cluster to time on: auto, or host:6379.")
 ]
 Overwrite = Annotated[bool, typer.Option(help="Replace the output if it exists.")]
-Operations = Annotated[list[str] | None, typer.Option(help="mm, addmm, bmm, baddbmm.")]
+ShapeSetFile = Annotated[Path, typer.Option(help="Shape set (JSON).")]
+Operations = Annotated[
+    list[str] | None,
+    typer.Option(help="mm, addmm, bmm, baddbmm.", autocompletion=complete(OPS)),
+]
 Dtypes = Annotated[
-    list[str] | None, typer.Option(help="bfloat16 (default on a GPU), float16, float32.")
+    list[str] | None,
+    typer.Option(
+        help="bfloat16 (default on a GPU), float16, float32.",
+        autocompletion=complete(TRITON_DTYPES),
+    ),
 ]
 NumShapes = Annotated[int, typer.Option(help="Problems to draw.")]
-IsLogNormal = Annotated[
+LogNormal = Annotated[
     bool,
     typer.Option("--log-normal", help="Sizes by the law of real workloads, and as round as those."),
 ]
@@ -62,81 +80,44 @@ PowerOfTwo = Annotated[bool, typer.Option("--power-of-two", help="Powers of two 
 NoRectangular = Annotated[bool, typer.Option("--no-rectangular", help="M = N = K.")]
 NoOddSizes = Annotated[bool, typer.Option("--no-odd-sizes", help="Even sizes only.")]
 Layouts = Annotated[
-    list[str] | None, typer.Option("--layout", help="nn, nt, tn or tt; may be given again.")
+    list[str] | None,
+    typer.Option(
+        "--layout", help="nn, nt, tn or tt; may be given again.", autocompletion=complete(LAYOUTS)
+    ),
 ]
 Tf32 = Annotated[bool, typer.Option("--tf32", help="float32 products in TF32.")]
 
 
-@dataclass(frozen=True)
-class Shapes:
-    """Which shapes to draw."""
-
-    num_shapes: NumShapes = 100
-    log_normal: IsLogNormal = False
-    log_normal_m_mean: Mean = _LAW.m[0]
-    log_normal_m_std: Deviation = _LAW.m[1]
-    log_normal_n_mean: Mean = _LAW.n[0]
-    log_normal_n_std: Deviation = _LAW.n[1]
-    log_normal_k_mean: Mean = _LAW.k[0]
-    log_normal_k_std: Deviation = _LAW.k[1]
-    min_size: MinSize = None
-    max_size: MaxSize = None
-    power_of_two: PowerOfTwo = False
-    no_rectangular: NoRectangular = False
-    no_odd_sizes: NoOddSizes = False
-    operations: Operations = None
-    dtypes: Dtypes = None
-    layouts: Layouts = None
-    tf32: Tf32 = False
-
-    def __post_init__(self) -> None:
-        validation.whole_number("collect", "num-shapes", self.num_shapes, low=1)
-        for size in "mnk":
-            for what, least in (("mean", -_MOST_LOG), ("std", 0.0)):
-                value = getattr(self, f"log_normal_{size}_{what}")
-                if not least <= value <= _MOST_LOG:
-                    name, expected = f"log-normal-{size}-{what}", f"{least:g} to {_MOST_LOG:g}"
-                    validation.refuse("collect", name, value, expected)
-
-    def drawing(self, device: str | None) -> Drawing:
-        """What they come to on a device."""
-        return Drawing(
-            self.num_shapes,
-            tuple(self.operations or shapes.OPERATIONS),
-            tuple(self.dtypes or shapes.default_dtypes(device)),
-            tuple(self.layouts or ("nn",)),
-            self.log_normal,
-            (self.log_normal_m_mean, self.log_normal_m_std),
-            (self.log_normal_n_mean, self.log_normal_n_std),
-            (self.log_normal_k_mean, self.log_normal_k_std),
-            self.min_size,
-            self.max_size,
-            self.power_of_two,
-            self.no_rectangular,
-            self.no_odd_sizes,
-            self.tf32,
-        )
+def collect_options(context: typer.Context, parameters: Mapping[str, Any]) -> CollectOptions:
+    """The options of a collection: a command's parameters and the global options."""
+    validation.one_of("collect", "search-mode", parameters["search_mode"], SEARCH_MODES)
+    shared = context.obj
+    return build(
+        CollectOptions,
+        parameters,
+        seed=shared.seed or 0,
+        device=shared.device,
+        format=shared.form,
+    )
 
 
-@dataclass(frozen=True)
-class How:
-    """How to collect, whatever is collected."""
-
-    output: Output
-    search_space: SearchSpace = "EXHAUSTIVE"
-    search_mode: SearchMode = "max-autotune"
-    method: Method = "sweep"
-    chunk_size: ChunkSize = None
-    processes: Processes = 0
-    workers: Workers = 0
-    ray: Ray = None
-    overwrite: Overwrite = False
-
-    def __post_init__(self) -> None:
-        validation.one_of("collect", "search-space", self.search_space, SEARCH_SPACES)
-        validation.one_of("collect", "search-mode", self.search_mode, SEARCH_MODES)
-        validation.one_of("collect", "method", self.method, METHODS)
-        validation.whole_number("collect", "processes", self.processes, low=0)
-        validation.whole_number("collect", "workers", self.workers, low=0)
-        if self.chunk_size is not None:
-            validation.whole_number("collect", "chunk-size", self.chunk_size, low=1)
+def shape_sampling(parameters: Mapping[str, Any]) -> ShapeSampling:
+    """The problems to draw, by a command's parameters."""
+    laws = {
+        size: (parameters[f"log_normal_{size}_mean"], parameters[f"log_normal_{size}_std"])
+        for size in "mnk"
+    }
+    return ShapeSampling(
+        parameters["num_shapes"],
+        tuple(parameters["operations"] or ShapeSampling.operations),
+        tuple(parameters["dtypes"] or ()),
+        tuple(parameters["layouts"] or ShapeSampling.layouts),
+        log_normal=parameters["log_normal"],
+        min_size=parameters["min_size"],
+        max_size=parameters["max_size"],
+        power_of_two=parameters["power_of_two"],
+        square=parameters["no_rectangular"],
+        even=parameters["no_odd_sizes"],
+        tf32=parameters["tf32"],
+        **laws,
+    )

@@ -1,28 +1,68 @@
-"""`torch-diode collect`: time kernels over generated shapes."""
+"""`torch-diode collect`: time kernels on generated shapes."""
 
 from __future__ import annotations
 
+import shlex
+
 import typer
 
-from torch_diode.cli.options.collecting import How, Shapes
-from torch_diode.cli.options.groups import expand_options
+from torch_diode.cli.commands.data.stats import print_statistics
+from torch_diode.cli.console.output import print_line
+from torch_diode.cli.console.progress import ConsoleProgress
+from torch_diode.cli.options import collecting as options
+from torch_diode.collection.sampling_options import ShapeSampling
+from torch_diode.toolkit.collect import CollectionResult
+from torch_diode.toolkit.collect import collect as run
+from torch_diode.toolkit.datasets import stats
+
+_LISTED = 1000
+"""Problems that are listed when all are timed."""
 
 
-@expand_options
-def collect(context: typer.Context, how: How, shapes: Shapes) -> None:
+def collect(
+    context: typer.Context,
+    output: options.Output,
+    search_space: options.SearchSpace = "EXHAUSTIVE",
+    search_mode: options.SearchMode = "max-autotune",
+    method: options.Method = "sweep",
+    chunk_size: options.ChunkSize = None,
+    processes: options.Processes = 0,
+    workers: options.Workers = 0,
+    ray: options.Ray = None,
+    overwrite: options.Overwrite = False,
+    num_shapes: options.NumShapes = ShapeSampling.num_shapes,
+    log_normal: options.LogNormal = False,
+    log_normal_m_mean: options.Mean = ShapeSampling.m[0],
+    log_normal_m_std: options.Deviation = ShapeSampling.m[1],
+    log_normal_n_mean: options.Mean = ShapeSampling.n[0],
+    log_normal_n_std: options.Deviation = ShapeSampling.n[1],
+    log_normal_k_mean: options.Mean = ShapeSampling.k[0],
+    log_normal_k_std: options.Deviation = ShapeSampling.k[1],
+    min_size: options.MinSize = None,
+    max_size: options.MaxSize = None,
+    power_of_two: options.PowerOfTwo = False,
+    no_rectangular: options.NoRectangular = False,
+    no_odd_sizes: options.NoOddSizes = False,
+    operations: options.Operations = None,
+    dtypes: options.Dtypes = None,
+    layouts: options.Layouts = None,
+    tf32: options.Tf32 = False,
+) -> None:
     """Time every candidate on drawn shapes; run again after a kill or Ctrl-C, it continues.
 
     Example: torch-diode --seed 42 collect --output timings.parquet --num-shapes 100 --log-normal
     """
-    collect_drawn(context, how, shapes)
+    given = locals()
+    settings, sampling = options.collect_options(context, given), options.shape_sampling(given)
+    with ConsoleProgress() as progress:
+        result = run(output, sampling, settings, progress=progress)
+    print_collection(result)
 
 
-def collect_drawn(
-    context: typer.Context, how: How, shapes: Shapes, *, going_on: bool = False
-) -> None:
-    """Collect drawn shapes; with `going_on` an output that is finished will do."""
-    wanted = shapes.drawing(context.obj.device)
-    from torch_diode.toolkit import collect
-
-    with collect.Collecting.of("collect", context, how, going_on) as run:
-        run.run(wanted.problems(run.hardware, run.seed), wanted.options())
+def print_collection(result: CollectionResult) -> None:
+    """Print the statistics of a dataset that was collected."""
+    if result.reused:
+        return
+    print_line(f"{result.path}: {result.path.stat().st_size / 1e6:.1f} MB")
+    lists_all = f"torch-diode stats {shlex.quote(str(result.path))} --limit 0"
+    print_statistics(stats(result.dataset, limit=_LISTED), lists_all)

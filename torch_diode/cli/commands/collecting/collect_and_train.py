@@ -2,31 +2,69 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torch_diode.cli.commands.collecting.collect import collect_drawn
-from torch_diode.cli.commands.collecting.create_validation import COMMAND, validation_drawn
-from torch_diode.cli.commands.training.train import train
-from torch_diode.cli.commands.training.validate_model import validate_model
-from torch_diode.cli.console.output import print_line
-from torch_diode.cli.options.collecting import How, Shapes
-from torch_diode.cli.options.groups import expand_options
-from torch_diode.cli.options.training import Learning, Model
-from torch_diode.files.file_errors import existing, naming_file
-from torch_diode.types.errors import FileFaultError, MissingPartError
+from torch_diode.cli.commands.collecting.collect import print_collection
+from torch_diode.cli.commands.training.train import print_training
+from torch_diode.cli.commands.training.validate_model import print_validation
+from torch_diode.cli.console.progress import ConsoleProgress
+from torch_diode.cli.options import collecting as options
+from torch_diode.cli.options import training
+from torch_diode.cli.options.parameters import build
+from torch_diode.collection.sampling_options import ShapeSampling
+from torch_diode.toolkit.collect import CollectionResult
+from torch_diode.toolkit.training.options import TrainOptions
+
+if TYPE_CHECKING:
+    from torch_diode.toolkit.collect_and_train import StepResult
 
 
-@expand_options
 def collect_and_train(
     context: typer.Context,
-    model: Model,
-    how: How,
-    shapes: Shapes,
-    learning: Learning,
+    model: training.Model,
+    output: options.Output,
+    search_space: options.SearchSpace = "EXHAUSTIVE",
+    search_mode: options.SearchMode = "max-autotune",
+    method: options.Method = "sweep",
+    chunk_size: options.ChunkSize = None,
+    processes: options.Processes = 0,
+    workers: options.Workers = 0,
+    ray: options.Ray = None,
+    overwrite: options.Overwrite = False,
+    num_shapes: options.NumShapes = ShapeSampling.num_shapes,
+    log_normal: options.LogNormal = False,
+    log_normal_m_mean: options.Mean = ShapeSampling.m[0],
+    log_normal_m_std: options.Deviation = ShapeSampling.m[1],
+    log_normal_n_mean: options.Mean = ShapeSampling.n[0],
+    log_normal_n_std: options.Deviation = ShapeSampling.n[1],
+    log_normal_k_mean: options.Mean = ShapeSampling.k[0],
+    log_normal_k_std: options.Deviation = ShapeSampling.k[1],
+    min_size: options.MinSize = None,
+    max_size: options.MaxSize = None,
+    power_of_two: options.PowerOfTwo = False,
+    no_rectangular: options.NoRectangular = False,
+    no_odd_sizes: options.NoOddSizes = False,
+    operations: options.Operations = None,
+    dtypes: options.Dtypes = None,
+    layouts: options.Layouts = None,
+    tf32: options.Tf32 = False,
+    model_type: training.ModelType = None,
+    batch_size: training.BatchSize = None,
+    num_epochs: training.NumEpochs = None,
+    learning_rate: training.LearningRate = None,
+    weight_decay: training.WeightDecay = None,
+    patience: training.Patience = None,
+    test_share: training.TestShare = None,
+    validation_share: training.ValidationShare = None,
+    hidden_dim: training.HiddenDim = None,
+    num_layers: training.NumLayers = None,
+    log_dir: training.LogDir = None,
+    init_from: training.InitFrom = None,
+    teachers: training.Teachers = 0,
+    must_beat_aten: training.MustBeatAten = False,
     skip_collection: Annotated[
         bool, typer.Option("--skip-collection", help="Train on an --output that is there.")
     ] = False,
@@ -51,99 +89,34 @@ def collect_and_train(
     Example: torch-diode --seed 42 collect-and-train --output timings.parquet --model model.pt
     --num-shapes 500 --log-normal
     """
-    output = how.output
-    apart = validation or output.with_name(f"{output.stem}_validation{output.suffix}")
-    aside = replace(how, output=apart)
-    collects_apart = not skip_validation and not (skip_collection and apart.exists())
-    if skip_collection and (collects_apart or not skip_training):
-        existing(output)
-    if skip_training:
-        _check_trained(model, used=not skip_validation)
-    else:
-        _check_trainable(context, model, how, learning, collects=not skip_collection)
-        _check_card_apart(context, model, output, apart)
-    if collects_apart:
-        _check_apart(context, aside, output, alone=skip_collection)
-    if not skip_collection:
-        print_line(f"1 of 4: collecting {output}")
-        collect_drawn(context, how, shapes, going_on=True)
-    if not skip_training:
-        print_line(f"2 of 4: training {model}")
-        train(
-            context=context, model=model, dataset=output, overwrite=how.overwrite, **vars(learning)
+    given = locals()
+    settings, sampling = options.collect_options(context, given), options.shape_sampling(given)
+    learning = build(TrainOptions, given)
+    from torch_diode.toolkit.collect_and_train import collect_and_train as run
+    from torch_diode.toolkit.training.train import TrainingResult
+
+    def show(result: StepResult) -> None:
+        if isinstance(result, CollectionResult):
+            print_collection(result)
+        elif isinstance(result, TrainingResult):
+            print_training(result)
+        else:
+            print_validation(result, top_n_worst)
+
+    with ConsoleProgress() as progress:
+        results = run(
+            output,
+            model,
+            sampling,
+            settings,
+            learning,
+            validation=validation,
+            validation_shapes=validation_shapes,
+            skip_collection=skip_collection,
+            skip_training=skip_training,
+            skip_validation=skip_validation,
+            on_step=show,
+            progress=progress,
         )
-    if skip_validation:
-        return
-    if collects_apart:
-        print_line(f"3 of 4: collecting {apart}")
-        few = replace(shapes, num_shapes=validation_shapes)
-        validation_drawn(context, aside, few, [output], going_on=True)
-    else:
-        print_line(f"3 of 4: {apart} is there")
-    print_line(f"4 of 4: validating {model} on {apart}")
-    validate_model(apart, str(model), top_n_worst=top_n_worst)
-
-
-def _check_trained(model: Path, used: bool) -> None:
-    """Refuse a model that is not there; and where it is to be used, one that cannot be."""
-    existing(model)
-    if used:
-        from torch_diode.model.checkpoint import load_weights
-
-        load_weights(model)
-
-
-def _check_trainable(
-    context: typer.Context, model: Path, how: How, learning: Learning, collects: bool
-) -> None:
-    """Refuse what training would refuse, while nothing is collected yet."""
-    if collects and context.obj.device == "cpu":
-        raise MissingPartError(
-            "collect-and-train: got --device cpu, where ATen alone is timed; expected a GPU, since "
-            "a model learns to choose; give --skip-training --skip-validation to collect alone"
-        )
-    with naming_file(model):
-        there = model.exists()
-    if there and not how.overwrite:
-        raise FileFaultError(
-            f"{model}: exists already; choose another name, or give --overwrite to train it again "
-            "or --skip-training to validate it"
-        )
-    from torch_diode.collection.store.output import check_writable
-    from torch_diode.toolkit.training.train import Data, Training
-
-    check_writable(model, how.overwrite, "--model")
-    Training(Data(how.output), model, learning, device=context.obj.device).check()
-
-
-def _check_card_apart(context: typer.Context, model: Path, *outputs: Path) -> None:
-    """Refuse a model whose card would take the place of what is collected."""
-    from torch_diode.collection.store.output import output_file
-
-    cards = {model.with_suffix(ending).absolute() for ending in (".json", ".md")}
-    for output in outputs:
-        file = output_file(output, context.obj.form)[0]
-        if file.absolute() in cards:
-            raise FileFaultError(
-                f"{file}: got the name of the model's card; choose another name for it or --model"
-            )
-
-
-def _check_apart(context: typer.Context, aside: How, output: Path, alone: bool) -> None:
-    """Refuse a validation set that could not be written; and where nothing else is collected, a
-    device that cannot be timed on. Whether one that is there will do, its own step tells."""
-    from torch_diode.collection.store.output import check_writable, output_file
-    from torch_diode.toolkit.collect import Collecting
-
-    form = context.obj.form
-    file = output_file(aside.output, form)[0]
-    training = output if alone else output_file(output, form)[0]
-    if file.absolute() == training.absolute():
-        raise FileFaultError(
-            f"{file}: got the same file to train on and to validate on; choose another --validation"
-        )
-    # One that is there can be this command's own only if the timings are there too.
-    check_writable(file, aside.overwrite or training.exists(), "--validation")
-    if alone and aside.ray is None:
-        with Collecting.of(COMMAND, context, aside, going_on=True):
-            pass
+    if results.training is not None and not results.training.is_written:
+        raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""`torch-diode trace`: run a program and keep the matmul problems it compiles."""
+"""`torch-diode trace`: run a program and write the matmul problems it compiles."""
 
 from __future__ import annotations
 
@@ -7,11 +7,7 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.cli.commands.data.convert import refuse_existing
 from torch_diode.cli.console.output import print_line
-from torch_diode.files.shape_sets import write_shapes
-from torch_diode.toolkit.program import check_program, run_program
-from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
 
 def trace(
@@ -26,24 +22,12 @@ def trace(
 
     Example: torch-diode trace --output shapes.json train.py --steps 1
     """
-    from torch_diode.integration.capture.trace import tracing
+    from torch_diode.toolkit.trace import trace as run
 
-    if output.suffix != ".json":
-        raise FileFaultError(f"{output}: got the ending {output.suffix!r}; expected .json")
-    refuse_existing(output, overwrite)
-    check_program(script)
-    with tracing() as found:
-        code = run_program(script, context.args)
-    if code and not found.counts:
-        raise typer.Exit(code)
-    if not found.counts:
-        raise EmptySelectionError(
-            f"{script}: got no matmul in what it compiled; expected at least one; does it call "
-            "torch.compile?"
-        )
-    write_shapes(found.shapes(script.name), output)
-    print_line(f"{output}: {len(found.counts):,} problems, met {found.counts.total():,} times")
-    if found.left_out:
-        print_line(f"{found.left_out.total():,} matmuls left out: {', '.join(found.left_out)}")
-    if code:
-        raise typer.Exit(code)
+    result = run(script, context.args, output=output, overwrite=overwrite)
+    if len(result.shapes):
+        print_line(f"{output}: {len(result.shapes):,} problems, met {result.calls:,} times")
+    if len(result.shapes) and result.left_out:
+        print_line(f"{result.left_out.total():,} matmuls left out: {', '.join(result.left_out)}")
+    if result.exit_code:
+        raise typer.Exit(result.exit_code)

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from torch_diode.cli.console.output import note, print_json, print_line
-from torch_diode.hardware import known
-from torch_diode.heuristics import AnalyticalHeuristic
-from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration import default_heuristic, registration, settings
+from torch_diode.cli.options.parameters import complete
+from torch_diode.hardware import known_names
 from torch_diode.integration.deciding.record import Decision
-from torch_diode.integration.status import Status
-from torch_diode.toolkit.program import check_program, printing_aside, run_program
-from torch_diode.types.hardware import Hardware
 
 
 def explain(
     context: typer.Context,
     script: Annotated[Path, typer.Argument(help="Python program to run.")],
     hardware: Annotated[
-        str | None, typer.Option(help="As on this chip, which need not be here.")
+        str | None,
+        typer.Option(
+            help="As on this chip, which need not be here.", autocompletion=complete(known_names())
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
@@ -37,65 +34,27 @@ def explain(
 
     Example: torch-diode explain --hardware nvidia-h200 train.py --steps 1
     """
-    check_program(script)
-    chip = None if hardware is None else known(hardware)
-    with printing_aside() if as_json else contextlib.nullcontext():
-        if chip is not None:
-            code, status = _run_as_on(chip, script, context.args)
-        else:
-            code, status = _run_here(script, context.args)
-    decisions = registration.explain()
+    from torch_diode.toolkit.explain import explain_program
+    from torch_diode.toolkit.program import stdout_to_stderr
+
+    with stdout_to_stderr() if as_json else contextlib.nullcontext():
+        result = explain_program(script, context.args, hardware=hardware)
+    if result.note:
+        note(result.note)
     if as_json:
-        print_json([_as_data(decision) for decision in decisions])
+        print_json([_as_json(decision) for decision in result.decisions])
     else:
-        print_line(str(decisions))
-        print_line(str(status))
-    if code:
-        raise typer.Exit(code)
+        print_line(str(result.decisions))
+        print_line(str(result.status))
+    if result.exit_code:
+        raise typer.Exit(result.exit_code)
 
 
-def _run_here(script: Path, arguments: Sequence[str]) -> tuple[int, Status]:
-    """The program's exit code, and how things stood after it."""
-    if not registration.status().enabled:
-        registration.enable()
-    return run_program(script, arguments), registration.status()
-
-
-def _run_as_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> tuple[int, Status]:
-    """Run here, then lower what was compiled once more, as on the other chip; the program's exit
-    code, and how things stood there."""
-    from torch_diode.integration.capture.fake_gpu import check_kind
-    from torch_diode.integration.capture.graph_capture import capturing, lower_on
-
-    check_kind(chip)
-    heuristic = _heuristic_for(chip)
-    with capturing() as graphs:
-        code = run_program(script, arguments)
-    with registration.using(heuristic):
-        for graph in graphs:
-            lower_on(graph, chip)
-        return code, registration.status()
-
-
-def _heuristic_for(chip: Hardware) -> Heuristic:
-    chosen = settings.from_environment()
-    found = default_heuristic.default_heuristic(chip, chosen)
-    if found is None:
-        off = "the model is turned off, torch would decide"
-        why = off if chosen.model == default_heuristic.NONE else default_heuristic.NO_MODEL
-        note(f"{chip.name}: {why}; the analytical heuristic answers instead")
-    return found or AnalyticalHeuristic()
-
-
-def _as_data(decision: Decision) -> dict[str, Any]:
+def _as_json(decision: Decision) -> dict[str, Any]:
     data = dataclasses.asdict(decision)
     data["problem"] = decision.problem.to_dict()
-    data["winner"] = {
-        **decision.winner.candidate.to_dict(),
-        "predicted_us": decision.winner.predicted_us,
-    }
-    data["runners_up"] = [
-        {**other.candidate.to_dict(), "predicted_us": other.predicted_us}
-        for other in decision.runners_up
-    ]
-    return data
+    winner, *runners_up = (
+        {**ranked.candidate.to_dict(), "predicted_us": ranked.predicted_us}
+        for ranked in (decision.winner, *decision.runners_up)
+    )
+    return {**data, "winner": winner, "runners_up": runners_up}
