@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.samples import ATEN, LARGE, SMALL, SPLIT
 from tests.strategies import candidates
+from torch_diode.types.candidate import Candidate
 from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.errors import InvalidValueError
 
@@ -31,6 +32,21 @@ def test_taking_rows_is_taking_items(items, data):
     assert list(taken) == [items[row] for row in rows]
 
 
+@given(several)
+def test_keys_are_those_of_the_single_candidates_and_find_them(items):
+    arrays = Candidates.of(items)
+    first, second = (keys.tolist() for keys in arrays.keys)
+    assert list(zip(first, second, strict=True)) == [item.keys for item in items]
+    assert [arrays.position(item) for item in items] == [items.index(item) for item in items]
+
+
+def test_a_candidate_of_another_template_or_config_has_no_position():
+    arrays = Candidates.of([ATEN, SMALL])
+    assert arrays.position(LARGE) is None
+    assert arrays.position(SPLIT) is None
+    assert arrays.position(Candidate("triton::mm_persistent_tma", SMALL.config)) is None
+
+
 def test_a_mask_takes_what_it_marks():
     chosen = Candidates.of([ATEN, SMALL, LARGE, SPLIT])
     triton = chosen.is_template("triton::mm")
@@ -38,13 +54,10 @@ def test_a_mask_takes_what_it_marks():
     assert not chosen.is_template("triton::bmm").any()
 
 
-def test_columns_of_different_lengths_are_refused():
+def test_columns_that_are_missing_or_of_different_lengths_are_refused():
     good = Candidates.of([ATEN, SMALL])
     with pytest.raises(InvalidValueError, match="all of one length"):
         Candidates(good.templates, good.template[:1], good.fields)
-
-
-def test_a_missing_column_is_refused():
     fields = {name: np.zeros(1, np.int32) for name in NUMBER_FIELDS[1:]}
     with pytest.raises(InvalidValueError, match="block_m"):
         Candidates(("aten",), np.zeros(1, np.int32), fields)

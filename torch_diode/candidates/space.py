@@ -1,13 +1,19 @@
-"""The candidate space: all configs of the templates on offer that the chip can run.
+"""The candidate space: all configs of the offered templates that the chip can run.
 
-Arrays are made once for each set of templates, kind of problem and chip, and once for each cap on
-the blocks; a call for one problem then only looks them up.
+Arrays are cached per set of templates, kind of problem and chip, and per cap on the blocks, so that
+a call for one problem is a lookup.
+
+If a block holds all of K, the kernel has no loop and configs that differ only in stages are the
+same kernel. The space has it once, with the fewest stages (one on NVIDIA's chips, two on AMD's); a
+table, a list or a solution may name it with any number of stages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +21,9 @@ import numpy.typing as npt
 from torch_diode.candidates.gpu.eligibility import can_offer, k_splits, offered_templates
 from torch_diode.candidates.gpu.exhaustive import BLOCKS, TMA_TEMPLATES, exhaustive_configs
 from torch_diode.candidates.gpu.resources import (
+    avoids_spills_in_one_step,
     fits,
-    keeps_registers_in_one_step,
-    reads_a_as_it_lies,
+    reads_a_without_transposing,
     resources_of,
     worth_compiling,
 )
@@ -26,17 +32,18 @@ from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
+FEWEST_STAGES = 1
 _VENDOR = Candidates.of([Candidate(ATEN)])
 
 
 def candidate_space(
     problem: MMShape, hardware: Hardware, templates: Iterable[str] | None = None
 ) -> Candidates:
-    """Every candidate worth considering: ATen, splits of K, then each Triton template's configs.
+    """All candidates of a problem: splits of K, ATen, then the configs of each Triton template.
 
-    `templates` are those on offer where torch has been asked already; without them, what Inductor
-    has for such a problem (`offered_templates`). Of those given, one that cannot run the problem,
-    or that has no rule here, adds nothing. The arrays are shared and read-only.
+    `templates` are those that torch offers; by default what Inductor has for such a problem
+    (`offered_templates`). A template that cannot run the problem, or has no rule here, adds
+    nothing. The arrays are shared and read-only.
     """
     if templates is None:
         offered = offered_templates(problem, hardware)
@@ -53,12 +60,34 @@ def candidate_space(
 
 
 def block_cap(size: int) -> int:
-    """The largest block Inductor uses for a size: the next power of two, 16 at least."""
+    """Largest block Inductor uses for a size: the next power of two, at least 16."""
     return min(max(1 << (size - 1).bit_length(), BLOCKS[0]), BLOCKS[-1])
 
 
+def loops_over_k(template: str, block_k: Any, k: Any) -> npt.NDArray[np.bool_]:
+    """Whether kernels loop over K, so that stages matter; TMA kernels always do."""
+    return np.asarray((np.asarray(block_k) < k) | (template in TMA_TEMPLATES))
+
+
+def canonical_candidate(candidate: Candidate, problem: MMShape) -> Candidate:
+    """The candidate with the fewest stages if they make no difference to its kernel."""
+    config = candidate.config
+    if config is None or loops_over_k(candidate.template, config.block_k, problem.K):
+        return candidate
+    return replace(candidate, config=replace(config, num_stages=FEWEST_STAGES))
+
+
+def position_of(candidate: Candidate, candidates: Candidates, problem: MMShape) -> int | None:
+    """The row of a candidate's kernel among those of a problem, by the candidate itself or its
+    canonical form; None where it is not among them."""
+    position = candidates.position(candidate)
+    if position is None and (other := canonical_candidate(candidate, problem)) != candidate:
+        position = candidates.position(other)
+    return position
+
+
 def _kind_of(problem: MMShape) -> MMShape:
-    """The problem with its sizes forgotten: all that the static part of the space depends on."""
+    """The problem without its sizes, on which the static part of the space depends."""
     p = problem
     return _kind(p.op, p.dtype, p.out_dtype, p.transpose_a, p.transpose_b, p.tf32, p.bias)
 
@@ -72,7 +101,7 @@ def _kind(op: str, dtype: str, out_dtype: str, a: bool, b: bool, tf32: bool, bia
 def _feasible(template: str, kind: MMShape, hardware: Hardware) -> Candidates:
     configs = exhaustive_configs(template, hardware.kind)
     can_run = fits(resources_of(configs, kind, hardware), configs, hardware)
-    can_run &= worth_compiling(configs, kind) & reads_a_as_it_lies(configs, kind, hardware)
+    can_run &= worth_compiling(configs, kind) & reads_a_without_transposing(configs, kind, hardware)
     return configs.take(can_run)
 
 
@@ -85,8 +114,8 @@ def _capped(
     one_step: bool,
     vendor: bool,
 ) -> Candidates:
-    """`one_step`: K fits the largest block, whose kernel then has no loop along K and no use for
-    stages; but TMA's, which loops over tiles."""
+    """`one_step`: K fits the largest block, whose kernel then has no loop over K and does not use
+    stages, except for TMA templates."""
     parts = [_VENDOR] if vendor else []
     for template in triton:
         configs = _feasible(template, kind, hardware)
@@ -95,7 +124,7 @@ def _capped(
             mask &= configs.fields[name] <= cap
         if one_step:
             looping = configs.fields["block_k"] < caps[2]
-            mask &= looping | keeps_registers_in_one_step(configs, kind)
+            mask &= looping | avoids_spills_in_one_step(configs, kind)
             if template not in TMA_TEMPLATES:
                 mask &= looping | _fewest_stages(configs)
         parts.append(configs.take(mask))
@@ -103,7 +132,7 @@ def _capped(
 
 
 def _fewest_stages(configs: Candidates) -> npt.NDArray[np.bool_]:
-    """One of those that differ in nothing but stages: without a loop they are the same kernel."""
+    """Mask of the config with the fewest stages among those that differ in nothing else."""
     names = [name for name in configs.fields if name != "num_stages"]
     others = np.stack([configs.fields[name] for name in names], axis=1)
     by_stages = np.argsort(configs.fields["num_stages"], kind="stable")

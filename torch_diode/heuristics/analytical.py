@@ -15,9 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.candidates.gpu.eligibility import tma_aligned
-from torch_diode.candidates.gpu.resources import resources_of, uses_matrix_unit_on_shared
+from torch_diode.candidates.gpu.resources import (
+    blocks_per_unit,
+    resources_of,
+    uses_matrix_unit_on_shared,
+)
 from torch_diode.heuristics.base import Heuristic, digest
-from torch_diode.heuristics.ordering import rank_by_time
 from torch_diode.heuristics.tile_model import Constants, Floats, Tiles, peak_tflops, tile_times_us
 from torch_diode.types.bounded_cache import BoundedCache
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
@@ -35,8 +38,6 @@ _VENDOR_SPLITS = (1, 2, 4, 8, 16)
 _VENDOR_LEAST_K = 128
 _UNALIGNED_STAGES = 2
 """Loads of rows that start anywhere cannot be made asynchronous."""
-_MOST_RESIDENT = 16
-_RESERVED_SHARED = 1024
 _FLOAT32_BYTES = 4
 _KINDS_KEPT = 16
 
@@ -58,7 +59,7 @@ class AnalyticalHeuristic(Heuristic):
             return None
         times = self.predict_us(problem, candidates, hardware)
         error = np.full(len(candidates), _ASSUMED_ERROR)
-        return rank_by_time(times, candidates, self.name, error)
+        return Ranking.by_time(times, self.name, error, candidates)
 
     def predict_us(
         self, problem: MMShape, candidates: Candidates, hardware: Hardware
@@ -131,16 +132,7 @@ def _tiles_of(candidates: Candidates, problem: MMShape, hardware: Hardware) -> T
 def _new_tiles(candidates: Candidates, problem: MMShape, hardware: Hardware) -> Tiles:
     """Where a candidate has no config, a stand-in of ones."""
     f = candidates.fields
-    needs = resources_of(candidates, problem, hardware)
-    threads = np.maximum(f["num_warps"], 1) * (hardware.warp_size or 32)
-    resident = np.full(len(candidates), _MOST_RESIDENT, dtype=np.int64)
-    for limit, used in (
-        (hardware.shared_memory_per_unit, needs.shared_bytes + _RESERVED_SHARED),
-        (hardware.registers_per_unit, needs.registers * threads),
-        (hardware.threads_per_unit, threads),
-    ):
-        if limit:
-            resident = np.minimum(resident, limit // np.maximum(used, 1))
+    resources = resources_of(candidates, problem, hardware)
     stages = np.maximum(f["num_stages"], 1)
     if not tma_aligned(problem):
         stages = np.minimum(stages, _UNALIGNED_STAGES)
@@ -154,7 +146,7 @@ def _new_tiles(candidates: Candidates, problem: MMShape, hardware: Hardware) -> 
         block_k=_at_least_one(f["block_k"]),
         num_warps=_at_least_one(f["num_warps"]),
         buffers=stages.astype(np.float64),
-        resident=_at_least_one(resident),
+        resident=_at_least_one(blocks_per_unit(resources, candidates, hardware)),
         direct=uses_matrix_unit_on_shared(candidates, problem, hardware),
         persistent=persistent,
     )

@@ -9,9 +9,9 @@ from typing import Any, overload
 
 import numpy as np
 
+from torch_diode.candidates.space import position_of
 from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.heuristics.fingerprint import code_text
-from torch_diode.heuristics.position import position_of
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError

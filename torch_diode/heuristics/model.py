@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.heuristics.base import Heuristic, digest
-from torch_diode.heuristics.ordering import rank_by_time
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
@@ -60,7 +59,7 @@ class ModelHeuristic(Heuristic):
                 f"each of {len(candidates)} candidates"
             )
         open_sizes = getattr(self.model, "open_sizes", False)
-        return rank_by_time(times, candidates, self.name, sigma, self.note, open_sizes)
+        return Ranking.by_time(times, self.name, sigma, candidates, self.note, open_sizes)
 
     def why_abstained(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> str:
         """The model's own reason."""

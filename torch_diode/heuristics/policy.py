@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.model.serving.expected_regret import chance_slower, expected_regrets
+from torch_diode.model.serving.expected_regret import expected_regrets, probability_slower
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
@@ -106,7 +106,7 @@ def single_choice_order(ranking: Ranking, candidates: Candidates) -> npt.NDArray
         return order
     best, aten = int(order[0]), int(order[place])
     gain = float(np.log(ranking.predicted_us[aten] / ranking.predicted_us[best]))
-    chance = chance_slower(gain, float(ranking.sigma[best]), float(ranking.sigma[aten]))
+    chance = probability_slower(gain, float(ranking.sigma[best]), float(ranking.sigma[aten]))
     if chance < CHANCE_SLOWER or not np.isfinite(chance):
         return order
     return np.concatenate([[aten], np.delete(order, place)])

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
+from torch_diode.candidates.space import position_of
 from torch_diode.hardware.versions import same_release
 from torch_diode.heuristics.base import Heuristic, digest
-from torch_diode.heuristics.position import position_of
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware

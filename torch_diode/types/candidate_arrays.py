@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.types.candidate import CONFIG_FIELDS, Candidate, TritonGEMMConfig
+from torch_diode.types.candidate import (
+    CONFIG_FIELDS,
+    KEY_FIELDS,
+    Candidate,
+    TritonGEMMConfig,
+    pack,
+)
 from torch_diode.types.errors import InvalidValueError
 
 NUMBER_FIELDS = (*CONFIG_FIELDS, "split_k")
 Numbers = npt.NDArray[np.int32]
+Keys = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +71,24 @@ class Candidates:
         if name not in self.templates:
             return np.zeros(len(self), dtype=bool)
         return np.asarray(self.template == self.templates.index(name))
+
+    @cached_property
+    def keys(self) -> tuple[Keys, Keys]:
+        """The two keys of each candidate, as in `Candidate.keys`."""
+        zeros = np.zeros(len(self), np.int64)
+        first, second = (pack(self.fields, names, zeros) for names in KEY_FIELDS)
+        return first, second
+
+    def position(self, candidate: Candidate) -> int | None:
+        """The row of a candidate, None where there is none."""
+        if candidate.template not in self.templates:
+            return None
+        template = self.templates.index(candidate.template)
+        (first, second), (keys, others) = candidate.keys, self.keys
+        for row in (keys == first).nonzero()[0].tolist():
+            if others[row] == second and self.template[row] == template:
+                return int(row)
+        return None
 
     def take(self, rows: npt.NDArray[np.integer] | npt.NDArray[np.bool_]) -> Candidates:
         """The candidates at these positions (or under this mask), in this order."""

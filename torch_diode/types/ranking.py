@@ -61,13 +61,31 @@ class Ranking:
         predicted_us: npt.NDArray[np.floating],
         source: str,
         sigma: npt.NDArray[np.floating] | None = None,
+        candidates: Candidates | None = None,
+        note: str = "",
+        open_sizes: bool = False,
     ) -> Ranking:
-        """All candidates, ordered by predicted time; equal times keep their input order."""
+        """All candidates, ordered by predicted time; equal times by template and config where
+        `candidates` are given, and otherwise in their input order.
+
+        Times are often equal: configs that differ in a field that the predictor ignores, or that
+        fall into one leaf of a tree. Torch's releases list candidates in different orders, and
+        the choice must not depend on that.
+        """
         times = np.asarray(predicted_us, dtype=np.float64)
-        if np.isnan(times).any():
+        error = None if sigma is None else np.asarray(sigma, dtype=np.float64)
+        # The stable sort is slower, and not needed where ties are broken below.
+        order = np.argsort(times, kind="stable" if candidates is None else None)
+        ordered = times[order]
+        if len(ordered) and np.isnan(ordered[-1]):  # NaN is sorted to the end
             raise InvalidValueError(f"{source}: got a predicted time that is not a number")
-        spread = None if sigma is None else np.asarray(sigma, dtype=np.float64)
-        return cls(np.argsort(times, kind="stable"), times, source, spread)
+        same = ordered[1:] == ordered[:-1]
+        if candidates is not None and np.count_nonzero(same):
+            tied = np.zeros(len(order), bool)
+            tied[1:] |= same
+            tied[:-1] |= same
+            order[tied] = _by_config(np.sort(order[tied]), candidates, times)
+        return cls(order, times, source, error, note, open_sizes)
 
     def predictions(self, candidates: Candidates, top: int | None = None) -> list[Prediction]:
         """The first `top` as objects, best first."""
@@ -78,3 +96,13 @@ class Ranking:
             Prediction(candidates[i], t, s, self.source)
             for i, t, s in zip(chosen, times, sigma, strict=True)
         ]
+
+
+def _by_config(
+    rows: npt.NDArray[np.int64], candidates: Candidates, times: npt.NDArray[np.float64]
+) -> npt.NDArray[np.int64]:
+    names = sorted(candidates.templates)
+    places = np.array([names.index(name) for name in candidates.templates], dtype=np.int64)
+    template = places[candidates.template[rows]]
+    first, second = (keys[rows] for keys in candidates.keys)
+    return rows[np.lexsort((second, first, template, times[rows]))]
