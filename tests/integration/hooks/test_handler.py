@@ -1,4 +1,4 @@
-"""Our hooks before torch's handler, whoever put it there, and nothing left behind."""
+"""Our hooks are composed with any handler, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -19,98 +19,89 @@ from torch_diode.integration.hooks.fallback import DiodeWarning
 from torch_diode.integration.hooks.handler import compose
 
 
+@pytest.fixture
+def enabled() -> None:
+    registration.enable(Forced(CONFIG))
+
+
 class Stateful(InductorChoices):
     def __init__(self) -> None:
-        self.seen = 0
+        self.calls = 0
 
-    def look(self) -> int:
-        self.seen += 1
-        return self.seen
+    def call(self) -> int:
+        self.calls += 1
+        return self.calls
 
 
 def test_a_composed_handler_shares_the_state_of_the_one_behind_it() -> None:
     handler = Stateful()
     composed = compose(handler, [type("Mixin", (), {"extra": 1})])
-    assert composed.look() == 1
-    assert handler.look() == 2
-    assert composed.seen == 2
+    assert composed.call() == 1
+    assert handler.call() == 2
+    assert composed.calls == 2
     assert isinstance(composed, Stateful)
 
 
-def test_the_same_handler_is_composed_once() -> None:
-    registration.enable(Forced(CONFIG))
-    assert V.choices is V.choices
-
-
-def test_what_torch_puts_back_after_a_scope_is_its_own() -> None:
-    registration.enable(Forced(CONFIG))
+@pytest.mark.usefixtures("enabled")
+def test_torch_restores_its_own_handler_after_a_scope() -> None:
     assert isinstance(V.choices, DiodeInductorChoices)
+    assert V.choices is V.choices
     with V.set_choices_handler(Stateful()):
         assert isinstance(V.choices, DiodeInductorChoices)
-    kept = threadlocal.__torchinductor_choices
-    assert type(kept) is InductorChoices
+    own = threadlocal.__torchinductor_choices
+    assert type(own) is InductorChoices
     registration.disable()
-    assert V.choices is kept
+    assert V.choices is own
 
 
-def test_a_handler_that_cannot_be_composed_with_is_left_alone() -> None:
-    class Sealed(InductorChoices):
-        @property
-        def __dict__(self) -> dict[str, object]:  # type: ignore[override]
-            raise TypeError("sealed")
+class Sealed(InductorChoices):
+    @property
+    def __dict__(self) -> dict[str, object]:  # type: ignore[override]
+        raise TypeError("sealed")
 
-    registration.enable(Forced(CONFIG))
-    sealed = Sealed()
-    with V.set_choices_handler(sealed):
-        with pytest.warns(DiodeWarning, match="sealed"):
-            found = V.choices
-        assert found is sealed
-        assert V.choices is sealed
+
+class Slotted(InductorChoices):
+    __slots__ = ("factor",)
+
+    def __init__(self) -> None:
+        self.factor = 3
+
+
+@pytest.mark.usefixtures("enabled")
+@pytest.mark.parametrize(("kind", "text"), [(Sealed, "sealed"), (Slotted, "__slots__")])
+def test_a_handler_that_cannot_be_composed_is_left_alone(kind: type, text: str) -> None:
+    handler = kind()
+    with V.set_choices_handler(handler):
+        with pytest.warns(DiodeWarning, match=text):
+            assert V.choices is handler
+        assert V.choices is handler
 
 
 @dataclasses.dataclass
 class Equal(InductorChoices):
-    """Equal to others of its kind, and with no hash."""
+    """Equal to others of its kind, and unhashable."""
 
     factor: int = 3
-    seen: list[int] = dataclasses.field(default_factory=list, compare=False)
+    calls: list[int] = dataclasses.field(default_factory=list, compare=False)
 
 
-def test_handlers_are_told_apart_by_who_they_are() -> None:
-    registration.enable(Forced(CONFIG))
+@pytest.mark.usefixtures("enabled")
+def test_equal_handlers_are_composed_separately_and_not_kept_alive() -> None:
+    composed = registration._registration.handler._composed
     one, other = Equal(), Equal()
     for number, handler in enumerate((one, other)):
         with V.set_choices_handler(handler):
             assert isinstance(V.choices, DiodeInductorChoices)
-            V.choices.seen.append(number)
-    assert (one.seen, other.seen) == ([0], [1])
-
-
-def test_a_handler_that_is_gone_is_forgotten() -> None:
-    registration.enable(Forced(CONFIG))
-    known = registration._registration.handler._composed
-    with V.set_choices_handler(Equal()):
-        assert isinstance(V.choices, DiodeInductorChoices)
-        before = len(known)
+            V.choices.calls.append(number)
+    assert (one.calls, other.calls) == ([0], [1])
+    before = len(composed)
+    del one, other, handler
     gc.collect()
-    assert len(known) == before - 1
-
-
-def test_a_handler_with_slots_is_left_alone() -> None:
-    class Slotted(InductorChoices):
-        __slots__ = ("factor",)
-
-        def __init__(self) -> None:
-            self.factor = 3
-
-    registration.enable(Forced(CONFIG))
-    slotted = Slotted()
-    with V.set_choices_handler(slotted), pytest.warns(DiodeWarning, match="__slots__"):
-        assert V.choices is slotted
+    assert len(composed) == before - 2
 
 
 class Proxy:
-    """All of torch's methods, and none of its class: torch asks for no more."""
+    """All of torch's methods, but not its class: torch accepts it."""
 
     def __init__(self) -> None:
         self.behind = InductorChoices()
@@ -120,7 +111,7 @@ class Proxy:
 
 
 class Unreferable:
-    """Nothing can refer to it weakly."""
+    """Cannot be weakly referenced."""
 
     __slots__ = ("behind",)
 
@@ -131,24 +122,24 @@ class Unreferable:
         return getattr(self.behind, name)
 
 
+@pytest.mark.usefixtures("enabled")
 @pytest.mark.parametrize("kind", [Proxy, Unreferable])
-def test_a_handler_of_another_class_stays_the_one_that_is_asked(kind: type) -> None:
-    registration.enable(Forced(CONFIG))
+def test_a_handler_of_another_class_is_left_alone(kind: type) -> None:
     handler = kind()
     with V.set_choices_handler(handler), warnings.catch_warnings():
         warnings.simplefilter("error")
         assert V.choices is handler
 
 
-def test_pickled_it_is_the_handler_behind() -> None:
+@pytest.mark.usefixtures("enabled")
+def test_it_is_pickled_as_the_handler_behind_it() -> None:
     """Torch pickles it to compile in another process, which may have no torch-diode."""
-    registration.enable(Forced(CONFIG))
     handler = Stateful()
-    handler.seen = 7
+    handler.calls = 7
     with V.set_choices_handler(handler):
         composed = V.choices
         assert isinstance(composed, DiodeInductorChoices)
         for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
             again = pickle.loads(pickle.dumps(composed, protocol))
             assert type(again) is Stateful
-            assert again.seen == 7
+            assert again.calls == 7
