@@ -15,7 +15,7 @@ import torch
 from _live import shipped
 from _selection import DEFAULT, DIODE, NO_MATMUL, PLAIN, TUNED, Row
 
-from torch_diode.candidates.gpu.k_loop import as_in_space
+from torch_diode.candidates.space import canonical_candidate
 from torch_diode.collection.kernels.operands import Operands, operands, tf32_precision
 from torch_diode.collection.timers.cuda import CudaTimer, Launch, half_width
 from torch_diode.collection.workers.pool import ProgressMarker
@@ -131,7 +131,7 @@ class Bench:
         if timings:
             pick = candidate_of(min(timings, key=timings.__getitem__))
             if pick is not None:  # as it was timed, where stages make no difference
-                pick = as_in_space(pick, tensors.problem)
+                pick = canonical_candidate(pick, tensors.problem)
             name = str(pick) if pick is not None else "other"
         elif any("extern_kernels." in code for code in codes):
             pick, name = Candidate(ATEN), ATEN

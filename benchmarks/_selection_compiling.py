@@ -12,9 +12,8 @@ import torch
 from _live import shipped
 from _selection import Posed
 
-from torch_diode.candidates.gpu.k_loop import as_in_space
 from torch_diode.candidates.gpu.resources import worth_compiling
-from torch_diode.candidates.space import candidate_space
+from torch_diode.candidates.space import candidate_space, canonical_candidate
 from torch_diode.collection.kernels.operands import tf32_precision
 from torch_diode.collection.workers.pool import ProgressMarker
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
@@ -90,7 +89,7 @@ def choices_of(posed: Posed, hardware: Hardware, heuristic: Heuristic) -> Choice
     decisions = list(handler.decider.record)
     chosen = decisions[-1].winner.candidate if decisions else Candidate(ATEN)
     listed = [c for c in recorder.candidates if c.config is not None]
-    own_names = [as_in_space(candidate, problem) for candidate in listed]
+    own_names = [canonical_candidate(candidate, problem) for candidate in listed]
     wanted = dict.fromkeys([*top_ranked(problem, hardware, heuristic), *posed.swept, *own_names])
     quick = _quick(problem, list(wanted))
     # With ATen, which would otherwise replace the last one.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.strategies import problems
 from torch_diode.candidates import candidate_space, k_splits, offered_templates, resources_of
-from torch_diode.candidates.space import block_cap
+from torch_diode.candidates.space import FEWEST_STAGES, block_cap, canonical_candidate
 from torch_diode.hardware import known, known_names
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.hardware import Hardware
@@ -161,3 +161,13 @@ def test_full_float32_leaves_out_what_takes_minutes_to_compile() -> None:
     blocks = full.fields["block_m"] * full.fields["block_n"] * full.fields["block_k"]
     assert (blocks <= 65_536 * full.fields["num_warps"]).all()
     assert 300 < len(full) < len(tf32)
+
+
+@given(st.sampled_from(["mm", "bmm", "addmm"]), st.integers(1, 300), st.integers(1, 5))
+def test_candidates_of_the_space_are_canonical_whatever_their_stages(op: str, k: int, stages: int):
+    problem = MMShape(op, 64, 64, k, B=2 if op == "bmm" else 1)
+    for candidate in candidate_space(problem, H200):
+        assert canonical_candidate(candidate, problem) == candidate
+        if candidate.config is not None and candidate.config.num_stages == FEWEST_STAGES:
+            other = replace(candidate, config=replace(candidate.config, num_stages=stages))
+            assert canonical_candidate(other, problem) in (other, candidate)

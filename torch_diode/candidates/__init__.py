@@ -1,4 +1,4 @@
-"""What there is to choose from: the candidates of a problem that a hardware can run."""
+"""Candidates of a problem: everything the hardware can run it with."""
 
 from torch_diode.candidates.gpu.eligibility import k_splits, offered_templates
 from torch_diode.candidates.gpu.resources import Resources, resources_of

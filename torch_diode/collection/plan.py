@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
-from torch_diode.candidates.gpu.k_loop import as_in_space
-from torch_diode.candidates.space import candidate_space
+from torch_diode.candidates.space import candidate_space, canonical_candidate
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelLibrary, KernelSpec
 from torch_diode.collection.kernels.operands import bytes_needed
@@ -74,9 +73,9 @@ def listed(lists: CandidateRule, hardware: Hardware) -> CandidateRule:
     whole = exhaustive(hardware)
 
     def rule(problem: MMShape) -> Candidates:
-        wanted = {as_in_space(candidate, problem) for candidate in lists(problem)}
+        wanted = {canonical_candidate(candidate, problem) for candidate in lists(problem)}
         space = whole(problem)
-        keep = [c.template == ATEN or as_in_space(c, problem) in wanted for c in space]
+        keep = [c.template == ATEN or canonical_candidate(c, problem) in wanted for c in space]
         return space.take(np.array(keep, dtype=bool))
 
     return rule

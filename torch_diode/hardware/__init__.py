@@ -1,4 +1,4 @@
-"""Which chip this is, what it is called, and which chip can stand in for it."""
+"""Hardware detection, chip names and properties, and substitutes for unmeasured chips."""
 
 from torch_diode.hardware.catalog import known, known_names, normalise, reported_names, stand_ins
 from torch_diode.hardware.detect import detect

@@ -1,8 +1,4 @@
-"""Names of chips: one normalised name for each, and which stands in for which.
-
-All of it is data, in `chips.json`: the names drivers report, the published properties, and the
-order of stand-ins. This module only reads it.
-"""
+"""Catalog of chips: normalised names, published properties and stand-ins, from `chips.json`."""
 
 from __future__ import annotations
 
@@ -24,7 +20,7 @@ _OWN_FIELDS = ("reported", "stand_ins")
 
 @lru_cache(maxsize=1)
 def _chips() -> dict[str, dict[str, Any]]:
-    """The chips by normalised name, in the file's order."""
+    """Chips by normalised name, in the order of the file."""
     text = Path(__file__).with_name("chips.json").read_text(encoding="utf-8")
     return {chip["name"]: chip for chip in json.loads(text)["chips"]}
 
@@ -39,7 +35,7 @@ def _slug(raw: str) -> str:
 
 
 def normalise(raw: str) -> str:
-    """The one name of a chip: `NVIDIA H100 80GB HBM3` and `nvidia-h100` are both `nvidia-h100`."""
+    """Normalised name of a chip: `NVIDIA H100 80GB HBM3` and `nvidia-h100` become `nvidia-h100`."""
     slug = _slug(raw) if isinstance(raw, str) else ""
     if not slug:
         raise InvalidValueError(
@@ -49,12 +45,12 @@ def normalise(raw: str) -> str:
 
 
 def known_names() -> tuple[str, ...]:
-    """The chips whose properties are known without having one."""
+    """Names of the chips whose published properties are on file."""
     return tuple(_chips())
 
 
 def known(name: str) -> Hardware:
-    """A chip's published properties, by any of its names."""
+    """Published properties of a chip, by any of its names."""
     chip = _chips().get(normalise(name))
     if chip is None:
         raise HardwareMismatchError(
@@ -64,16 +60,16 @@ def known(name: str) -> Hardware:
 
 
 def reported_names(name: str) -> tuple[str, ...]:
-    """What drivers call this chip; the normalised name itself where that is not known."""
+    """Names that drivers report for this chip; the normalised name itself if unknown."""
     chip = _chips().get(normalise(name))
     return tuple(chip["reported"]) if chip else (name,)
 
 
 def stand_ins(hardware: Hardware, available: Iterable[str]) -> list[str]:
-    """Of the available chips, those whose data can serve for this one, best first.
+    """Available chips whose data can be used for this one, best first.
 
-    The chip itself, then those its entry names, then any of the same architecture in the order of
-    the file. Another architecture never stands in: its kernels are others.
+    The chip itself, then those named in its entry, then any of the same architecture in the order
+    of the file. A chip of another architecture runs other kernels and never stands in.
     """
     offered = list(dict.fromkeys(available))
     named = _chips().get(hardware.name, {}).get("stand_ins", [])

@@ -1,4 +1,4 @@
-"""Reading the chip of this machine: CUDA, ROCm, XPU or the CPU."""
+"""Detection of this machine's hardware: CUDA, ROCm, XPU or the CPU."""
 
 from __future__ import annotations
 
@@ -13,10 +13,19 @@ from torch_diode.hardware.catalog import known, known_names, normalise
 from torch_diode.types.errors import MissingPartError
 from torch_diode.types.hardware import Hardware
 
+_CUDA_NAMES = {
+    "units": "multi_processor_count",
+    "warp_size": "warp_size",
+    "shared_memory_per_unit": "shared_memory_per_multiprocessor",
+    "registers_per_unit": "regs_per_multiprocessor",
+    "threads_per_unit": "max_threads_per_multi_processor",
+    "l2_bytes": "L2_cache_size",
+    "memory_bytes": "total_memory",
+}
+
 
 def detect(device: str | None = None) -> Hardware:
-    """The hardware of a torch device (`cuda`, `cuda:1`, `xpu`, `cpu`); without one, the GPU if
-    there is one, the CPU if not."""
+    """Hardware of a torch device (`cuda`, `cuda:1`, `xpu`, `cpu`); by default the GPU, if any."""
     import torch
 
     match = re.fullmatch(r"(cuda|xpu|cpu)(?::(\d{1,4}))?", device or _best_kind(torch))
@@ -35,27 +44,16 @@ def detect(device: str | None = None) -> Hardware:
 
 
 def _best_kind(torch: Any) -> str:
-    for kind in ("cuda", "xpu"):
-        backend = getattr(torch, kind, None)
-        if backend is not None and backend.is_available():
-            return kind
-    return "cpu"
+    return next((kind for kind in ("cuda", "xpu") if getattr(torch, kind).is_available()), "cpu")
 
 
 def from_cuda_properties(properties: Any, hip: bool) -> Hardware:
-    """From what torch.cuda reports, NVIDIA's or AMD's; published figures fill what it does not."""
-    read = {
-        "units": properties.multi_processor_count,
-        "warp_size": getattr(properties, "warp_size", 0),
-        "shared_memory_per_block": getattr(properties, "shared_memory_per_block_optin", 0)
-        or getattr(properties, "shared_memory_per_block", 0),
-        "shared_memory_per_unit": getattr(properties, "shared_memory_per_multiprocessor", 0),
-        "registers_per_unit": getattr(properties, "regs_per_multiprocessor", 0),
-        "threads_per_unit": getattr(properties, "max_threads_per_multi_processor", 0),
-        "l2_bytes": getattr(properties, "L2_cache_size", 0),
-        "memory_bytes": properties.total_memory,
-        "clock_mhz": getattr(properties, "clock_rate", 0) // 1000,
-    }
+    """Hardware from torch.cuda's properties (NVIDIA or AMD), completed by published figures."""
+    read = {field: getattr(properties, name, 0) for field, name in _CUDA_NAMES.items()}
+    read["shared_memory_per_block"] = getattr(properties, "shared_memory_per_block_optin", 0) or (
+        getattr(properties, "shared_memory_per_block", 0)
+    )
+    read["clock_mhz"] = getattr(properties, "clock_rate", 0) // 1000
     if hip:
         arch = properties.gcnArchName.partition(":")[0]
         return _overlay(properties.name or arch, "rocm", arch, read)
@@ -63,7 +61,7 @@ def from_cuda_properties(properties: Any, hip: bool) -> Hardware:
 
 
 def from_xpu_properties(properties: Any) -> Hardware:
-    """From what torch.xpu reports."""
+    """Hardware from torch.xpu's properties."""
     read = {
         "units": getattr(properties, "gpu_subslice_count", 0),
         "warp_size": max(getattr(properties, "sub_group_sizes", None) or [0]),
@@ -75,11 +73,11 @@ def from_xpu_properties(properties: Any) -> Hardware:
 
 
 def _overlay(raw_name: str, kind: str, arch: str, read: dict[str, int]) -> Hardware:
-    """What was read off the device over what is published for a chip of that name."""
+    """Published properties of a chip, overridden by those read from the device."""
     name = normalise(raw_name)
     base = known(name) if name in known_names() else Hardware(name, kind, arch)
-    seen: dict[str, Any] = {field: value for field, value in read.items() if value}
-    return replace(base, kind=kind, arch=arch, **seen)
+    reported: dict[str, Any] = {field: value for field, value in read.items() if value}
+    return replace(base, kind=kind, arch=arch, **reported)
 
 
 def _cpu() -> Hardware:

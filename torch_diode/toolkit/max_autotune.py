@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.candidates.gpu.k_loop import stages_matter
+from torch_diode.candidates.space import loops_over_k
 from torch_diode.files.file_errors import naming_file
 from torch_diode.files.json import write_json
 from torch_diode.files.solutions import read_solution
@@ -272,6 +272,6 @@ def _loops(dataset: Dataset) -> Mask:
     codes, names = dataset.codes("template")
     loops = np.zeros(len(dataset), bool)
     for code, name in enumerate(names):
-        matter = stages_matter(name, dataset.values("block_k"), dataset.values("K"))
+        matter = loops_over_k(name, dataset.values("block_k"), dataset.values("K"))
         loops |= (codes == code) & matter
     return loops

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from torch_diode.candidates import candidate_space
-from torch_diode.candidates.gpu.k_loop import as_in_space
+from torch_diode.candidates.space import canonical_candidate
 from torch_diode.hardware import known
 from torch_diode.integration.capture.default_configs import default_candidates
 from torch_diode.integration.capture.default_lists import listed_rows
@@ -50,11 +50,11 @@ def test_the_rows_found_are_those_inductor_lists():
     timings, expected = [], []
     for problem in drawn(48):
         real = set(default_candidates(problem, H200))
-        kernels = {as_in_space(candidate, problem) for candidate in real}
+        kernels = {canonical_candidate(candidate, problem) for candidate in real}
         space = dict.fromkeys([*candidate_space(problem, H200), *real])
         for candidate in space:
             timings.append(Timing("nvidia-h200", problem, candidate, 1.0))
-            expected.append(as_in_space(candidate, problem) in kernels)
+            expected.append(canonical_candidate(candidate, problem) in kernels)
     dataset = Dataset.from_timings(timings)
     found = listed_rows(dataset, np.arange(len(dataset)), H200)
     wrong = np.flatnonzero(found.rows != np.array(expected))

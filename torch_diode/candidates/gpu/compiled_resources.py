@@ -87,5 +87,7 @@ def _sorted(rows: list[list[int]]) -> MeasuredKernels:
     fields = dict(zip(COLUMNS, table.T, strict=True))
     keys = pack(fields, _KEY_FIELDS, np.zeros(len(table), np.int64))
     order = np.argsort(keys)
-    shared, registers = (fields[name][order].astype(np.int32) for name in COLUMNS[5:7])
+    shared, registers = (
+        fields[name][order].astype(np.int32) for name in ("shared_bytes", "registers")
+    )
     return MeasuredKernels(keys[order], shared, registers)

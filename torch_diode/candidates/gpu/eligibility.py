@@ -1,6 +1,6 @@
-"""Which templates come into question for a problem, and the splits of K that one of them has.
+"""Eligibility of templates for a problem, and the splits of K.
 
-Inductor's own conditions, read in `torch/_inductor/utils.py` (`use_triton_template`,
+The conditions are Inductor's, from `torch/_inductor/utils.py` (`use_triton_template`,
 `can_use_tma`, `use_decompose_k_choice`, `get_k_splits`), for tensors without padding or offset.
 """
 
@@ -20,28 +20,28 @@ from torch_diode.types.problem import BATCHED, DTYPE_BYTES, MMShape
 
 TRITON_DTYPES = ("bfloat16", "float16", "float32")
 DECOMPOSE_K_THRESHOLD = 32
-"""K has to be this many times M, and N, for Inductor to think of splitting it."""
+"""Inductor considers splitting K if it is at least this many times M and N."""
 
 TMA_BYTES = 16
-"""What the rows of an operand read through a TMA descriptor are multiples of."""
+"""Alignment of the rows of an operand read through a TMA descriptor."""
 _LEAST_K_PART = 128
 _MOST_SPLITS = 65536
 _DATACENTER_BLACKWELL = (100, 103)
 
 
 def offered_templates(problem: MMShape, hardware: Hardware) -> tuple[str, ...]:
-    """The templates to choose from, ATen first.
+    """Templates to choose from, ATen first.
 
-    Wider than Inductor in two places, both of which it narrows only to save benchmarking: the TMA
-    template counts although a torch config has to turn it on, and Triton's templates count even
-    where K is so large that Inductor would try splits of K alone.
+    More than Inductor offers in two cases, which it restricts only to save benchmarking: the TMA
+    template is included although a torch config has to enable it, and Triton templates even if K is
+    so large that Inductor would only try splits of K.
     """
     names = (ATEN, DECOMPOSE_K, *TRITON_TEMPLATES)
     return tuple(name for name in names if can_offer(name, problem, hardware))
 
 
 def can_offer(template: str, problem: MMShape, hardware: Hardware) -> bool:
-    """Whether a template can run this problem at all; False for one that has no rule here."""
+    """Whether a template can run a problem; False for one that has no rule here."""
     if template == ATEN:
         return True
     if problem.dtype not in TRITON_DTYPES or problem.out_dtype != problem.dtype:
@@ -54,27 +54,27 @@ def can_offer(template: str, problem: MMShape, hardware: Hardware) -> bool:
 
 
 def plain_templates(problem: MMShape) -> tuple[str, str]:
-    """Those a plain compile chooses from: ATen, and the one template no torch config turns on."""
+    """Templates of a compile without max-autotune: ATen and the plain Triton template."""
     return ATEN, "triton::bmm" if problem.op in BATCHED else "triton::mm"
 
 
 def has_tma(hardware: Hardware) -> bool:
-    """Whether Inductor uses `mm_persistent_tma` on the chip: Hopper and later, except where its
-    Blackwell template takes that place."""
+    """Whether Inductor uses `mm_persistent_tma` on the chip: Hopper and later, except datacenter
+    Blackwell, which has a template of its own."""
     number = arch_number(hardware.arch)
     return hardware.kind == "cuda" and number >= 90 and number not in _DATACENTER_BLACKWELL
 
 
 def arch_number(arch: str) -> int:
-    """90 for `sm_90` and `sm_90a`; 0 for what is not NVIDIA's."""
+    """Number of an architecture: 90 for `sm_90` and `sm_90a`, 0 if it is not NVIDIA's."""
     match = re.fullmatch(r"sm_(\d+)[a-z]?", arch)
     return int(match[1]) if match else 0
 
 
 def tma_aligned(problem: MMShape) -> bool:
-    """Whether a TMA kernel is right for a problem: its rows are aligned, and A has several.
+    """Whether a TMA kernel is correct for a problem: rows are aligned, and A has more than one.
 
-    A single row Inductor (2.9 to 2.15) takes for a transposed A, and the kernel's result is wrong.
+    Inductor (2.9 to 2.15) treats a single row as a transposed A, and the result is wrong.
     """
     p = problem
     sizes = (p.M, p.N, p.K)
@@ -82,8 +82,8 @@ def tma_aligned(problem: MMShape) -> bool:
 
 
 def rows_aligned(sizes: Sequence[Any], transpose_a: Any, transpose_b: Any, item_bytes: Any) -> Any:
-    """Whether both operands' rows, as they lie in memory, are multiples of 16 bytes; for one
-    problem's M, N and K or for arrays of them."""
+    """Whether the rows of both operands in memory are multiples of 16 bytes; for the M, N and K of
+    one problem or arrays of them."""
     m, n, k = sizes
     inner_a = k + transpose_a * (m - k)
     inner_b = n + transpose_b * (k - n)
@@ -91,8 +91,8 @@ def rows_aligned(sizes: Sequence[Any], transpose_a: Any, transpose_b: Any, item_
 
 
 def k_splits(problem: MMShape) -> tuple[int, ...]:
-    """The numbers of parts Inductor's exhaustive search splits K into, in its order; none where
-    it would not split."""
+    """Numbers of parts Inductor's exhaustive search splits K into, in its order; empty if it would
+    not split."""
     least = DECOMPOSE_K_THRESHOLD * max(problem.M, problem.N)
     if problem.op != "mm" or least > problem.K:
         return ()

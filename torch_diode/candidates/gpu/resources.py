@@ -1,12 +1,11 @@
-"""What a config needs of the chip: shared memory a block, registers a thread.
+"""Resources a config needs: shared memory per block and registers per thread.
 
-Measured where a compiled kernel was looked at (`measured`), otherwise by rule. The rule for shared
-memory is Triton's: the main loop keeps so many blocks of A and B in flight, one for each stage
-where the matrix unit reads shared memory itself (wgmma on Hopper, tcgen05 on Blackwell), one less
-where operands pass through registers; the epilogue uses the same memory again, to hand the output
-over from one layout to another. It is exact where loads can be made asynchronous and the main loop
-needs more than the epilogue, and errs on the large side elsewhere: a config that is wrongly left
-out costs little, one that does not fit fails a compile.
+Measured if a compiled kernel is on file (`compiled_resources`), otherwise by rule. The rule for
+shared memory is Triton's: the main loop keeps a block of A and B in flight per stage if the matrix
+unit reads shared memory (wgmma on Hopper, tcgen05 on Blackwell), one less if operands pass through
+registers; the epilogue reuses the memory to convert the layout of the output. It is exact if loads
+are asynchronous and the main loop needs more than the epilogue, and an upper bound otherwise: a
+config excluded by mistake costs little, one that does not fit fails a compile.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import DTYPE_BYTES, MMShape
 
 SAFE_SHARED_MEMORY = 48 * 1024
-"""What a block may always have, on any GPU: the limit where a chip's own is not known."""
+"""Available on any GPU: the limit for chips whose own is not known."""
 
 _BARRIER_BYTES = 16
 _TMA_ALIGNMENT = 1024
 _MOST_UNROLLED = 65_536
-"""Multiply-adds of a block for each warp."""
+"""Multiply-adds of a block per warp."""
 _MOST_IN_ONE_STEP = {"mm": 32_768, "bmm": _MOST_UNROLLED, "addmm": 16_384, "baddbmm": 16_384}
-"""The same where K fits a block, as timings show it; bmm has no limit of its own."""
+"""The same if K fits a block, from timings; bmm has no lower limit."""
 _MOST_HELD_IN_ONE_STEP = 1 << 21
-"""The same, times the length along K."""
+"""The same, times BLOCK_K."""
 _MATRIX_UNIT_ROWS = 64
 _MATRIX_UNIT_WARPS = 4
 _MOST_REGISTERS = 255
@@ -42,42 +41,44 @@ _FIXED_REGISTERS = 28
 _FRAGMENT_REGISTERS = 12
 _LOAD_BYTES = 16
 _ADDRESS_REGISTERS = 1.6
+_RESERVED_SHARED = 1024
+_MOST_BLOCKS_PER_UNIT = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Resources:
-    """By candidate; all zero for one that is no Triton config."""
+    """Arrays by candidate; zero for candidates without a Triton config."""
 
     shared_bytes: npt.NDArray[np.int64]
     registers: npt.NDArray[np.int32]
     compiles: npt.NDArray[np.bool_]
-    """False only where the compiler was seen to refuse the config."""
+    """False only if the compiler is known to reject the config."""
     measured: npt.NDArray[np.bool_]
 
 
 def resources_of(candidates: Candidates, problem: MMShape, hardware: Hardware) -> Resources:
-    """What each candidate needs on this hardware, with this problem's dtypes and layout."""
+    """Resources of each candidate on this hardware, for the problem's dtypes and layout."""
     shared = _shared_by_rule(candidates, problem, hardware)
     registers = _registers_by_rule(candidates, problem, hardware)
     compiles = np.ones(len(candidates), bool)
     measured = np.zeros(len(candidates), bool)
-    known = measured_kernels(hardware.arch)
+    on_file = measured_kernels(hardware.arch)
     names = {kernel_name(template, problem): template for template in candidates.templates}
-    tables = [(known[name], template) for name, template in names.items() if name in known]
+    tables = [(on_file[name], template) for name, template in names.items() if name in on_file]
     keys = config_keys(candidates) if tables else np.zeros(0, np.int64)
     for table, template in tables:
-        found, rows = table.find(keys)
-        found &= candidates.is_template(template)
-        compiles[found] = table.shared_bytes[rows][found] >= 0
-        found &= compiles
-        shared = np.where(found, table.shared_bytes[rows], shared)
-        registers = np.where(found, table.registers[rows], registers)
-        measured |= found
+        known, rows = table.find(keys)
+        known &= candidates.is_template(template)
+        compiles[known] = table.shared_bytes[rows][known] >= 0
+        known &= compiles
+        shared = np.where(known, table.shared_bytes[rows], shared)
+        registers = np.where(known, table.registers[rows], registers)
+        measured |= known
     return Resources(shared, registers, compiles, measured)
 
 
 def fits(resources: Resources, candidates: Candidates, hardware: Hardware) -> npt.NDArray[np.bool_]:
-    """Which candidates can be launched on the chip."""
+    """Mask of the candidates that can be launched on the chip."""
     limit = hardware.shared_memory_per_block or SAFE_SHARED_MEMORY
     mask = resources.compiles & (resources.shared_bytes <= limit)
     threads = candidates.fields["num_warps"] * (hardware.warp_size or 32)
@@ -87,36 +88,54 @@ def fits(resources: Resources, candidates: Candidates, hardware: Hardware) -> np
     return mask
 
 
+def blocks_per_unit(
+    resources: Resources, candidates: Candidates, hardware: Hardware
+) -> npt.NDArray[np.int64]:
+    """Occupancy: blocks that a unit (SM) can hold at a time, from 1 to 16."""
+    threads = np.maximum(candidates.fields["num_warps"], 1) * (hardware.warp_size or 32)
+    blocks = np.full(len(candidates), _MOST_BLOCKS_PER_UNIT, dtype=np.int64)
+    for limit, used in (
+        (hardware.shared_memory_per_unit, resources.shared_bytes + _RESERVED_SHARED),
+        (hardware.registers_per_unit, resources.registers * threads),
+        (hardware.threads_per_unit, threads),
+    ):
+        if limit:
+            blocks = np.minimum(blocks, limit // np.maximum(used, 1))
+    return np.maximum(blocks, 1)
+
+
 def worth_compiling(candidates: Candidates, problem: MMShape) -> npt.NDArray[np.bool_]:
-    """All but configs of full float32 so large that the compiler takes from three seconds to three
-    minutes: without a matrix unit a block is unrolled into single multiply-adds. On the H200 none
+    """Mask without full float32 configs so large that they compile for three seconds to three
+    minutes: without a matrix unit, a block is unrolled into single multiply-adds. On the H200 none
     of them was the fastest on any of 1,596 problems."""
-    if problem.dtype != "float32" or problem.tf32:
+    if problem.precision != "float32":
         return np.ones(len(candidates), bool)
-    fields = candidates.fields
-    block = fields["block_m"].astype(np.int64) * fields["block_n"] * fields["block_k"]
-    return np.asarray(block <= _MOST_UNROLLED * fields["num_warps"])
+    return np.asarray(_multiply_adds(candidates) <= _MOST_UNROLLED * candidates.fields["num_warps"])
 
 
-def keeps_registers_in_one_step(candidates: Candidates, problem: MMShape) -> npt.NDArray[np.bool_]:
-    """All but configs of full float32 that run out of registers where K fits a block: with no loop
-    to pipeline, the compiler loads operands into registers, and spills what is too much. Hardly any
-    was near the best on the H200 ("Spills" in docs/experiments.md)."""
-    if problem.dtype != "float32" or problem.tf32:
+def avoids_spills_in_one_step(candidates: Candidates, problem: MMShape) -> npt.NDArray[np.bool_]:
+    """Mask without full float32 configs that run out of registers if K fits a block: without a loop
+    to pipeline, the compiler loads operands into registers, and spills. Hardly any was near the
+    best on the H200 ("Spills" in docs/experiments.md)."""
+    if problem.precision != "float32":
         return np.ones(len(candidates), bool)
-    fields = candidates.fields
-    block = fields["block_m"].astype(np.int64) * fields["block_n"] * fields["block_k"]
+    fields, block = candidates.fields, _multiply_adds(candidates)
     unrolled = block <= _MOST_IN_ONE_STEP[problem.op] * fields["num_warps"]
     held = block * fields["block_k"] < _MOST_HELD_IN_ONE_STEP * fields["num_warps"]
     return np.asarray(unrolled & held)
 
 
-def reads_a_as_it_lies(
+def _multiply_adds(candidates: Candidates) -> npt.NDArray[np.int64]:
+    fields = candidates.fields
+    return fields["block_m"].astype(np.int64) * fields["block_n"] * fields["block_k"]
+
+
+def reads_a_without_transposing(
     candidates: Candidates, problem: MMShape, hardware: Hardware
 ) -> npt.NDArray[np.bool_]:
-    """All but configs that have to turn A round in registers: on Hopper, in TF32, the matrix unit
-    wants both operands along K, and a transposed A is not. Half took more than four times as long
-    as the best ("A transposed A in TF32" in docs/experiments.md)."""
+    """Mask without configs that transpose A in registers: on Hopper, in TF32, the matrix unit reads
+    both operands along K. Half of them took over four times as long as the best ("A transposed A in
+    TF32" in docs/experiments.md)."""
     if not (problem.tf32 and problem.transpose_a and arch_number(hardware.arch) // 10 == 9):
         return np.ones(len(candidates), bool)
     return ~uses_matrix_unit_on_shared(candidates, problem, hardware)
@@ -125,10 +144,10 @@ def reads_a_as_it_lies(
 def uses_matrix_unit_on_shared(
     candidates: Candidates, problem: MMShape, hardware: Hardware
 ) -> npt.NDArray[np.bool_]:
-    """Where the matrix unit reads its operands from shared memory: Hopper and datacentre
-    Blackwell, with blocks of 64 rows or more, four warps or more, and not in full float32."""
+    """Mask of configs whose matrix unit reads operands from shared memory: on Hopper and datacenter
+    Blackwell, with at least 64 rows per block and four warps, and not in full float32."""
     major = arch_number(hardware.arch) // 10
-    if major not in (9, 10) or (problem.dtype == "float32" and not problem.tf32):
+    if major not in (9, 10) or problem.precision == "float32":
         return np.zeros(len(candidates), bool)
     wide = candidates.fields["block_m"] >= _MATRIX_UNIT_ROWS
     return np.asarray(wide & (candidates.fields["num_warps"] >= _MATRIX_UNIT_WARPS))
@@ -152,12 +171,12 @@ def _shared_by_rule(
 
 
 def _tma_extra(candidates: Candidates, problem: MMShape) -> npt.NDArray[np.int64]:
-    """TMA's blocks start on 1 KiB; in full float32 a transposed B is held once more, to be turned
-    round. Seen in compiled kernels, where it is the difference to the rule above."""
+    """Additional bytes with TMA, observed in compiled kernels: alignment to 1 KiB, and in full
+    float32 a second copy of a transposed B."""
     f = candidates.fields
-    turned = problem.dtype == "float32" and not problem.tf32 and problem.transpose_b
-    again = f["block_n"].astype(np.int64) * f["block_k"] * DTYPE_BYTES[problem.dtype] * turned
-    return np.where(_uses_tma(candidates), _TMA_ALIGNMENT + _BARRIER_BYTES + again, 0)
+    copied = problem.precision == "float32" and problem.transpose_b
+    copy = f["block_n"].astype(np.int64) * f["block_k"] * DTYPE_BYTES[problem.dtype] * copied
+    return np.where(_uses_tma(candidates), _TMA_ALIGNMENT + _BARRIER_BYTES + copy, 0)
 
 
 def _has_barriers(candidates: Candidates, hardware: Hardware) -> npt.NDArray[np.bool_]:
@@ -176,12 +195,11 @@ def _uses_tma(candidates: Candidates) -> npt.NDArray[np.bool_]:
 def _registers_by_rule(
     candidates: Candidates, problem: MMShape, hardware: Hardware
 ) -> npt.NDArray[np.int32]:
-    """The accumulator; some registers for each address a thread loads 16 bytes from, except with
-    TMA; operand fragments where they pass through registers; and what every kernel needs.
+    """Estimate: the accumulator; registers per address a thread loads 16 bytes from, except with
+    TMA; operand fragments if they pass through registers; and a constant.
 
-    An estimate, within a fifth of compiled kernels on Hopper for most configs: it serves to tell
-    how many blocks a unit can hold, and nothing is left out of the space because of it, since the
-    compiler never takes more than a block of that many threads can have.
+    Within a fifth of compiled kernels on Hopper for most configs. It is used for the occupancy and
+    excludes no config, since the compiler never uses more than the block's threads can have.
     """
     f = candidates.fields
     threads = np.maximum(f["num_warps"], 1) * (hardware.warp_size or 32)

@@ -21,7 +21,7 @@ from torch_diode.candidates.gpu.eligibility import (
     rows_aligned,
 )
 from torch_diode.candidates.gpu.exhaustive import BLOCKS, TMA_TEMPLATES
-from torch_diode.candidates.gpu.k_loop import stages_matter
+from torch_diode.candidates.space import loops_over_k
 from torch_diode.types.candidate import ATEN, CONFIG_FIELDS, Candidate
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
@@ -134,6 +134,6 @@ def _matches(candidate: Candidate, fields: dict[str, Numbers], caps: Numbers, k:
     matches = np.asarray(fields["num_warps"] == warps)
     for name, values in zip(_BLOCKS, capped, strict=True):
         matches &= fields[name] == values
-    loops = stages_matter(candidate.template, fields["block_k"], k)
+    loops = loops_over_k(candidate.template, fields["block_k"], k)
     matches &= ~loops | (fields["num_stages"] == config.num_stages)
     return np.asarray(matches & (fields["group_m"] == config.group_m))

@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torch_diode.candidates.gpu.resources import resources_of, uses_matrix_unit_on_shared
+from torch_diode.candidates.gpu.resources import (
+    blocks_per_unit,
+    resources_of,
+    uses_matrix_unit_on_shared,
+)
 from torch_diode.model.features.names import DIVISORS, JOINT_NAMES, PRECISIONS, TEMPLATES
 from torch_diode.model.features.problem_arrays import (
     one_row_per_problem,
@@ -32,9 +36,7 @@ if TYPE_CHECKING:
 
 _LATENCY_US = 0.5
 _L2_OVER_MEMORY = 2.5
-_RESERVED_SHARED = 1024
 _LONGEST_US = 1e9
-_MOST_RESIDENT = 16
 _LARGEST_LOW_BIT = 256
 _ALIGNED_BYTES = 16
 
@@ -107,16 +109,9 @@ def config_arrays(candidates: Candidates, kind: MMShape, hardware: Hardware) -> 
     )
     needs = resources_of(candidates, kind, hardware)
     threads = warps * (hardware.warp_size or 32)
-    resident = np.full(len(candidates), _MOST_RESIDENT, np.float32)
-    for limit, used in (
-        (hardware.shared_memory_per_unit, needs.shared_bytes + _RESERVED_SHARED),
-        (hardware.registers_per_unit, needs.registers * threads),
-        (hardware.threads_per_unit, threads),
-    ):
-        if limit:
-            np.minimum(resident, limit // np.maximum(used, 1), out=resident)
     persistent = candidates.is_template(TEMPLATES[2])
-    resident = np.where(persistent, 1, np.maximum(resident, 1)).astype(np.float32)
+    resident = np.where(persistent, 1, blocks_per_unit(needs, candidates, hardware))
+    resident = resident.astype(np.float32)
     shared_limit = max(hardware.shared_memory_per_block, 1)
     item = DTYPE_BYTES[kind.dtype]
     loaded = (block_m + block_n) * block_k * item
