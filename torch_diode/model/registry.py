@@ -35,8 +35,14 @@ class ModelPointer:
 
     heuristic: str
     hardware: str
+    """Empty for a file outside of the registry's folders."""
     name: str
     path: Path
+
+    @property
+    def label(self) -> str:
+        """Name to show: the hardware of a registered model, or the path of another file."""
+        return self.hardware or str(self.path)
 
     @property
     def card_path(self) -> Path:
@@ -48,7 +54,7 @@ class ModelPointer:
         from torch_diode.model.checkpoint import load_model
 
         model = load_model(self.path)
-        if model.metadata.hardware != self.hardware:
+        if self.hardware and model.metadata.hardware != self.hardware:
             raise FileFaultError(
                 f"{self.path}: got a model of {model.metadata.hardware!r:.60}; expected one of "
                 f"{self.hardware}; move it to that hardware's folder"
@@ -75,11 +81,21 @@ def shipped_model(hardware: Hardware) -> ModelPointer | None:
     return ModelRegistry(shipped_folders()).find("matmul", hardware)
 
 
+def resolve_model(name: str, hardware: Hardware) -> ModelPointer | None:
+    """Find the model a user names: a path, `shipped`, or with no name the one for the hardware.
+
+    None where no registered model serves the hardware; a file is not looked for before `load`.
+    """
+    if name == SHIPPED:
+        return shipped_model(hardware)
+    if name:
+        return ModelPointer("matmul", "", Path(name).stem, Path(name))
+    return ModelRegistry().find("matmul", hardware)
+
+
 def model_file(name: str, hardware: Hardware) -> Path:
-    """Resolve a user's model argument: a path, or `shipped`."""
-    if name != SHIPPED:
-        return Path(name)
-    pointer = shipped_model(hardware)
+    """Path of the model a user names: a path, or `shipped`."""
+    pointer = resolve_model(name, hardware)
     if pointer is None:
         raise EmptySelectionError(
             f"model: got {SHIPPED}, and none came along for {hardware.name}; expected a chip that "

@@ -1,6 +1,6 @@
-"""Plots of a training and of an evaluation, as files; they need matplotlib, which is an extra.
+"""Plots of a training and of an evaluation; they need matplotlib, an optional dependency.
 
-Figures are made without pyplot: nothing global is touched, and no display is looked for.
+Figures are made without pyplot: no global state, and no display.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_diode.files.atomic import replacing
-from torch_diode.model.evaluation.regret import KS, Times
-from torch_diode.model.evaluation.scoring import Evaluation
+from torch_diode.model.evaluation.regret import KS
 from torch_diode.types.errors import MissingPartError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from torch_diode.model.evaluation.regret import Times
+    from torch_diode.model.evaluation.scoring import Evaluation
+
 _MODEL, _ATEN, _OTHER, _THIRD, _BAND = "#1763b6", "#c4502e", "#6b7280", "#2e8b57", "#d7dde5"
 _SLICES = ("op=", "precision=", "layout=", "size=", "rows=")
 
 
 def training_curves(path: str | os.PathLike[str], history: Sequence[dict[str, float]]) -> None:
-    """Losses and validation regret by epoch."""
+    """Plot losses and validation regret by epoch."""
     figure = _figure(8.0, 3.2)
     left, right = figure.subplots(1, 2)
     epochs = [row["epoch"] for row in history if "loss" in row]
@@ -40,23 +42,22 @@ def training_curves(path: str | os.PathLike[str], history: Sequence[dict[str, fl
             [row["epoch"] for row in scored], values, "o-", ms=3, color=colour, label=f"@{k}"
         )
     right.set(xlabel="epoch", ylabel="regret on validation problems")
-    for axes in (left, right):
-        _dress(axes)
+    _style(left, right)
     _save(figure, path)
 
 
-def regret_curve(path: str | os.PathLike[str], found: Evaluation) -> None:
-    """Regret@k of the model and of what it is held against, over the band that is noise."""
+def regret_curve(path: str | os.PathLike[str], evaluation: Evaluation) -> None:
+    """Plot regret@k of the model and of the baselines, over the noise floor."""
     figure = _figure(5.6, 3.6)
     axes = figure.subplots()
-    if found.noise:
-        axes.fill_between(KS, _above(found.noise), color=_BAND, label="noise alone")
+    if evaluation.noise:
+        axes.fill_between(KS, _above(evaluation.noise), color=_BAND, label="noise alone")
     axes.plot(
-        KS, _above([s.geomean for s in found.model["all"]]), "o-", color=_MODEL, label="model"
+        KS, _above([s.geomean for s in evaluation.model["all"]]), "o-", color=_MODEL, label="model"
     )
-    single = {"ATen alone": found.aten}
+    single = {"ATen alone": evaluation.aten}
     colours = iter((_OTHER, _THIRD))
-    for name, slices in found.baselines.items():
+    for name, slices in evaluation.baselines.items():
         if len(slices["all"]) == len(KS):
             values = _above([s.geomean for s in slices["all"]])
             axes.plot(KS, values, "s--", ms=3, color=next(colours), label=name)
@@ -69,35 +70,33 @@ def regret_curve(path: str | os.PathLike[str], found: Evaluation) -> None:
             )
     axes.set(xlabel="k, candidates tried", ylabel="slower than the best, %", yscale="log")
     axes.set_xticks(KS, [str(k) for k in KS])
-    _dress(axes)
+    _style(axes)
     _save(figure, path)
 
 
-def slice_bars(path: str | os.PathLike[str], found: Evaluation) -> None:
-    """Regret@1 of the model in each slice, and ATen's."""
-    names = [n for n in found.model if n.startswith(_SLICES) and "," not in n]
+def slice_bars(path: str | os.PathLike[str], evaluation: Evaluation) -> None:
+    """Plot regret@1 of the model and of ATen by slice."""
+    names = [n for n in evaluation.model if n.startswith(_SLICES) and "," not in n]
     figure = _figure(6.0, 0.6 + 0.24 * max(len(names), 4))
     axes = figure.subplots()
     places = np.arange(len(names))
-    values = _above([found.model[name][0].geomean for name in names])
+    values = _above([evaluation.model[name][0].geomean for name in names])
     axes.barh(places, values, color=_MODEL, height=0.62, label="model")
-    timed = [(i, found.aten[name][0].geomean) for i, name in enumerate(names) if name in found.aten]
+    timed = [i for i, name in enumerate(names) if name in evaluation.aten]
     if timed:
-        axes.plot(
-            _above([v for _, v in timed]), [i for i, _ in timed], "D", ms=4, color=_ATEN,
-            label="ATen alone", ls="none",
-        )  # fmt: skip
+        values = _above([evaluation.aten[names[i]][0].geomean for i in timed])
+        axes.plot(values, timed, "D", ms=4, color=_ATEN, label="ATen alone", ls="none")
     axes.set_yticks(places, names)
     axes.invert_yaxis()
     axes.set(xlabel="regret@1: slower than the best, %")
-    _dress(axes)
+    _style(axes)
     _save(figure, path)
 
 
 def predicted_against_measured(
     path: str | os.PathLike[str], measured: Times, predicted: Times
 ) -> None:
-    """All rows as densities; a point on the line is a time that was predicted exactly."""
+    """Plot the density of all rows; exact predictions lie on the line."""
     figure = _figure(4.4, 3.8)
     axes = figure.subplots()
     bins = axes.hexbin(
@@ -115,8 +114,7 @@ def predicted_against_measured(
 
 
 def _above(values: Sequence[float]) -> list[float]:
-    """Percent above the best; none is drawn at a hundredth of a percent, so that a logarithm can
-    show it."""
+    """Percent above the best, at least 0.01 for the logarithmic scale."""
     return [max(100 * (value - 1), 0.01) for value in values]
 
 
@@ -130,16 +128,16 @@ def _figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), dpi=100, layout="constrained")
 
 
-def _dress(axes: Axes) -> None:
-    axes.grid(alpha=0.25, lw=0.6)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False, fontsize=8)
+def _style(*plots: Axes) -> None:
+    for axes in plots:
+        axes.grid(alpha=0.25, lw=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(frameon=False, fontsize=8)
 
 
 def _save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """The same figure gives the same bytes: no date, no random names within."""
+    """Save reproducibly: without a date or random names."""
     from matplotlib import rc_context
 
     form = Path(path).suffix.lstrip(".")

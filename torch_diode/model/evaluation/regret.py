@@ -1,21 +1,24 @@
-"""How good a model is: regret@k, and the error of its times.
+"""Regret@k, and the error of predicted times.
 
 Regret@k is the best time among the k candidates a model ranks first, over the best time of all, as
-a geometric mean over problems. It is what a user feels; the error of the times only explains it.
-All of it works on arrays: for each row its problem, its measured time and its predicted time.
+a geometric mean over problems. Users feel regret; the error of the times only explains it. All of
+it works on arrays with the problem, measured time and predicted time of each row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from torch_diode.model.features.names import PRECISIONS
-from torch_diode.model.features.problem_arrays import ProblemArrays
 from torch_diode.types.problem import OPS
+
+if TYPE_CHECKING:
+    from torch_diode.model.features.problem_arrays import ProblemArrays
 
 KS = (1, 3, 5, 10, 20)
 
@@ -25,8 +28,8 @@ Mask = npt.NDArray[np.bool_]
 
 _MEDIAN_ERROR = 1.2533
 _HALF_RANGE = 0.6745
-"""The standard error of a median over the samples' deviation, and half the interquartile range
-over that deviation, both of normal samples."""
+"""Standard error of a median, and half the interquartile range, both over the deviation of normal
+samples."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +44,13 @@ class Score:
     max: float
 
     def to_dict(self) -> dict[str, float]:
-        """As JSON holds it."""
+        """Convert to plain values for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class TimeError:
-    """How far predicted times are off, in log space: `factor` 1.1 says "by a tenth"."""
+    """Error of predicted times in log space; a `factor` of 1.1 means off by a tenth."""
 
     rows: int
     mse: float
@@ -58,8 +61,8 @@ class TimeError:
 
 @dataclass(frozen=True, eq=False)
 class RankedTimes:
-    """Rows sorted by problem, then by predicted time: `order`, where each problem starts in it,
-    and each row's place within its problem."""
+    """Rows sorted by problem, then by predicted time: `order`, the start of each problem in it, and
+    each row's place within its problem."""
 
     order: Ids
     starts: Ids
@@ -67,8 +70,8 @@ class RankedTimes:
 
     @classmethod
     def by(cls, group: Ids, predicted: Times) -> RankedTimes:
-        """Rows of equal predicted time keep their order, so a predictor that knows nothing is
-        not flattered by a lucky tie."""
+        """Sort stably: rows of equal predicted time keep their order, so that a constant predictor
+        gains nothing from ties."""
         order = np.lexsort((predicted, group))
         ids = group[order]
         starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]]) if len(ids) else ids
@@ -76,8 +79,8 @@ class RankedTimes:
         return cls(order, starts, np.arange(len(ids)) - np.repeat(starts, sizes))
 
     def with_choice(self) -> RankedTimes:
-        """The same of the problems that have more than one row: where there is nothing to choose
-        there is nothing to regret, and such problems would only flatter the rest."""
+        """Keep the problems with more than one row: the others have no regret, and would only
+        improve the mean."""
         sizes = np.diff(np.r_[self.starts, len(self.order)])
         keep = np.repeat(sizes > 1, sizes)
         kept = sizes[sizes > 1]
@@ -86,11 +89,11 @@ class RankedTimes:
 
     @property
     def first(self) -> Ids:
-        """The row each problem's ranking begins with."""
+        """Row ranked first for each problem."""
         return self.order[self.starts]
 
     def regrets(self, measured: Times, ks: Sequence[int] = KS) -> npt.NDArray[np.float64]:
-        """A row of regrets for each problem, one column a k."""
+        """Regrets, one row per problem and one column per k."""
         if not len(self.starts):
             return np.zeros((0, len(ks)))
         times = np.asarray(measured, np.float64)[self.order]
@@ -105,26 +108,26 @@ class RankedTimes:
 def regret_arrays(
     group: Ids, measured: Times, predicted: Times, ks: Sequence[int] = KS
 ) -> tuple[Ids, npt.NDArray[np.float64]]:
-    """The problems met, and a row of regrets for each, one column a k."""
+    """Numbers of the problems, and their regrets: one row per problem, one column per k."""
     ranked = RankedTimes.by(group, predicted)
     return group[ranked.first], ranked.regrets(measured, ks)
 
 
 def subset_regrets(group: Ids, measured: Times, chosen: Mask) -> npt.NDArray[np.float64]:
-    """By problem number, the best time among the chosen rows over the best of all: what perfect
-    benchmarking of those would cost. NaN for a problem with none of them."""
+    """Regret of perfect benchmarking of the chosen rows, by problem number; NaN for a problem with
+    none of them."""
     count = int(group.max()) + 1 if len(group) else 0
     best, among = np.full(count, np.inf), np.full(count, np.inf)
     np.minimum.at(best, group, measured)
     np.minimum.at(among, group[chosen], measured[chosen])
-    found = np.full(count, np.nan)
+    regrets = np.full(count, np.nan)
     known = np.isfinite(among)
-    found[known] = among[known] / best[known]
-    return found
+    regrets[known] = among[known] / best[known]
+    return regrets
 
 
 def scores(values: npt.NDArray[np.float64], ks: Sequence[int] = KS) -> list[Score]:
-    """The summary of `regret_arrays`, one entry a k; empty for no problems."""
+    """Summarise regrets, one entry per k; empty for no problems."""
     if not len(values):
         return []
     result = []
@@ -138,24 +141,23 @@ def scores(values: npt.NDArray[np.float64], ks: Sequence[int] = KS) -> list[Scor
 def sliced_scores(
     values: npt.NDArray[np.float64], slices: Mapping[str, Mask], ks: Sequence[int] = KS
 ) -> dict[str, list[Score]]:
-    """The summary of each slice that has any problem; `all` comes first."""
-    found = {"all": scores(values, ks)}
-    found |= {name: scores(values[mask], ks) for name, mask in slices.items() if mask.any()}
-    return found
+    """Summarise each slice that has any problem; `all` comes first."""
+    masks = {name: mask for name, mask in slices.items() if mask.any()}
+    return {
+        "all": scores(values, ks),
+        **{name: scores(values[mask], ks) for name, mask in masks.items()},
+    }
 
 
 def problem_slices(problems: ProblemArrays, roofline_us: Times) -> dict[str, Mask]:
-    """The slices a model has to answer for: op, precision, layout, size class, and
-    whether rows can be loaded 16 bytes at a time, fewer, or element by element."""
+    """Slices of problems: op, precision, layout, size class, and whether rows can be loaded 16
+    bytes at a time, fewer, or element by element."""
     p = problems
-    slices: dict[str, Mask] = {}
-    for number, op in enumerate(OPS):
-        slices[f"op={op}"] = p.op == number
-    for number, name in enumerate(PRECISIONS):
-        slices[f"precision={name}"] = p.precision == number
-    for o, op in enumerate(OPS):
-        for n, name in enumerate(PRECISIONS):
-            slices[f"op={op},precision={name}"] = (p.op == o) & (p.precision == n)
+    ops = {f"op={op}": p.op == number for number, op in enumerate(OPS)}
+    precisions = {f"precision={name}": p.precision == n for n, name in enumerate(PRECISIONS)}
+    slices: dict[str, Mask] = {**ops, **precisions}
+    for op, in_op in ops.items():
+        slices |= {f"{op},{name}": in_op & mask for name, mask in precisions.items()}
     for a in (0, 1):
         for b in (0, 1):
             layout = "nt"[a] + "nt"[b]
@@ -173,7 +175,7 @@ def problem_slices(problems: ProblemArrays, roofline_us: Times) -> dict[str, Mas
 
 
 def time_error(measured: Times, predicted: Times) -> TimeError:
-    """Root mean square and median of the error of log times."""
+    """Compute the error of log times."""
     error = np.log(np.asarray(predicted, np.float64) / np.asarray(measured, np.float64))
     mse = float(np.square(error).mean())
     rmse = mse**0.5
@@ -184,8 +186,8 @@ def time_error(measured: Times, predicted: Times) -> TimeError:
 def standard_errors(
     spread: Times, repeats: npt.NDArray[np.integer], measured: Times
 ) -> npt.NDArray[np.float64]:
-    """How uncertain each measured time is, as a fraction, from its samples' half interquartile
-    range. Where there was one sample, the median spread of times of that order stands in."""
+    """Standard error of each measured time, as a fraction, from its samples' half interquartile
+    range. With fewer than three samples, the median spread of times of that order is used."""
     half = np.asarray(spread, np.float64).copy()
     bins = np.clip(np.log2(np.maximum(measured, 1e-3)).astype(int), 0, 20)
     repeats = np.maximum(repeats, 1)
@@ -198,22 +200,6 @@ def standard_errors(
     return np.asarray(_MEDIAN_ERROR * half / _HALF_RANGE / np.sqrt(repeats))
 
 
-def noise_floor(
-    group: Ids,
-    measured: Times,
-    errors: Times,
-    ks: Sequence[int] = KS,
-    draws: int = 8,
-    seed: int = 0,
-) -> list[float]:
-    """The regret@k that perfect knowledge would be charged with, by noise alone. A model near this
-    floor cannot be told from a perfect one by such data."""
-    values = noise_regrets(group, measured, errors, ks, draws, seed)
-    if not len(values):
-        return [1.0] * len(ks)
-    return [float(value) for value in np.exp(np.log(values).mean(axis=0))]
-
-
 def noise_regrets(
     group: Ids,
     measured: Times,
@@ -222,10 +208,10 @@ def noise_regrets(
     draws: int = 8,
     seed: int = 0,
 ) -> npt.NDArray[np.float64]:
-    """The same for each problem with a choice, one column a k.
+    """Regret that noise alone causes, for each problem with a choice, one column per k.
 
-    Measured times are taken for the truth and measured once more, each with its own standard
-    error; who ranks by the truth is scored on the second measurement.
+    Measured times are taken as true and drawn again, each with its own standard error; the ranking
+    by the true times is scored on the draws.
     """
     rng = np.random.default_rng(seed)
     truth = RankedTimes.by(group, measured).with_choice()

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.model.features.names import PRECISIONS
+from torch_diode.model.features.names import PRECISIONS, TEMPLATES
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.problem import BIASES, DTYPE_BYTES, OPS, MMShape
 
 if TYPE_CHECKING:
@@ -155,6 +156,14 @@ def one_row_per_problem(rows: Sequence[Values]) -> Floats:
 def select(condition: Values, then: Values, otherwise: Values) -> Values:
     """Take `then` where `condition` is 1, `otherwise` where it is 0."""
     return condition * then + (1 - condition) * otherwise
+
+
+def usable_rows(dataset: Dataset) -> npt.NDArray[np.int64]:
+    """Rows that have a time and are of ATen, a split of K or a known template."""
+    time = dataset.values("time_us")
+    template, names = dataset.codes("template")
+    known = [number for number, name in enumerate(names) if name in (ATEN, DECOMPOSE_K, *TEMPLATES)]
+    return np.flatnonzero(np.isfinite(time) & (time > 0) & np.isin(template, known))
 
 
 def _texts(dataset: Dataset, name: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.str_]:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from torch_diode.model.evaluation.regret import standard_errors
 from torch_diode.model.features.extractor import config_arrays, joint_features, problem_features
-from torch_diode.model.features.names import CONFIG_NAMES, JOINT_NAMES, TEMPLATES
-from torch_diode.model.features.problem_arrays import Floats, ProblemArrays
+from torch_diode.model.features.names import CONFIG_NAMES, JOINT_NAMES
+from torch_diode.model.features.problem_arrays import Floats, ProblemArrays, usable_rows
 from torch_diode.model.features.roofline import roofline_us
 from torch_diode.model.features.vendor import split_features, vendor_features
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
@@ -114,14 +114,6 @@ def feature_table(dataset: Dataset, hardware: Hardware) -> FeatureTable:
         time_us=merged.time_us.astype(np.float32),
         noise=merged.noise.astype(np.float32),
     )
-
-
-def usable_rows(dataset: Dataset) -> Ids:
-    """Rows that have a time and are of ATen, a split of K or a known template."""
-    time = dataset.values("time_us")
-    template, names = dataset.codes("template")
-    known = [number for number, name in enumerate(names) if name in (ATEN, DECOMPOSE_K, *TEMPLATES)]
-    return np.flatnonzero(np.isfinite(time) & (time > 0) & np.isin(template, known))
 
 
 def unmeasured_table(

@@ -1,66 +1,46 @@
-"""One thread for numpy's matrix products.
+"""Limit of numpy's matrix products to one thread.
 
-Those of a ranking are done in a tenth of a millisecond each. A library that spreads them over
-threads gains little, and where all cores are busy, as they are while kernels compile, it waits for
-its threads a hundred times longer than the product takes.
+Those of a ranking take a tenth of a millisecond each. Spreading them over threads gains little, and
+on busy cores, as while kernels compile, waiting for the threads takes a hundred times longer.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import threading
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
-_FORMS = ("scipy_openblas_{}64_", "openblas_{}64_", "openblas_{}")
-
 _lock = threading.Lock()
-_inside = 0
-_before = 0
+_users = 0
+_limit: Any = None
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """OpenBLAS uses the calling thread alone; with another library nothing changes.
+    """Let OpenBLAS use the calling thread alone; other libraries are unaffected.
 
-    The setting is the process's own, so the last to leave puts it back, whoever came first.
+    The setting is the process's, so the last user to leave restores it: threadpoolctl's own context
+    would restore what it found, which may be another user's limit.
     """
-    global _inside, _before
-    found = _openblas()
-    if found is None:
-        yield
-        return
-    get, put = found
+    global _users, _limit
     with _lock:
-        if _inside == 0:
-            _before = get()
-            if _before != 1:
-                put(1)
-        _inside += 1
+        if _users == 0:
+            _limit = _openblas().limit(limits=1)
+        _users += 1
     try:
         yield
     finally:
         with _lock:
-            _inside -= 1
-            if _inside == 0 and _before != 1:
-                put(_before)
+            _users -= 1
+            if _users == 0:
+                _limit.restore_original_limits()
 
 
 @lru_cache(maxsize=1)
-def _openblas() -> tuple[Any, Any] | None:
-    """OpenBLAS's functions to ask and set the number of threads, as numpy is linked with them."""
-    # numpy 1 had it elsewhere, and the functions are found through what it is linked with.
-    core: Any = getattr(np, "_core", None) or np.core
-    try:
-        library = ctypes.CDLL(core._multiarray_umath.__file__)
-    except (AttributeError, OSError):
-        return None
-    for form in _FORMS:
-        get, put = (form.format(f"{verb}_num_threads") for verb in ("get", "set"))
-        if hasattr(library, get) and hasattr(library, put):
-            return getattr(library, get), getattr(library, put)
-    return None
+def _openblas() -> Any:
+    """Controller of OpenBLAS, found once: the search takes 10 ms, a limit 0.01 ms."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(internal_api="openblas")
