@@ -12,7 +12,7 @@ from torch_diode.integration.deciding.epilogue_cost import IN_L2, LAUNCH_US
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 
 
-def test_what_follows_is_counted_and_judged(tmp_path: Path) -> None:
+def test_epilogues_are_counted_and_constants_fitted(tmp_path: Path) -> None:
     data, printed = dry_run("epilogues.py", tmp_path / "epilogues.json", "--problems", "12")
     assert len(data["rows"]) == 12
     for row in data["rows"]:
@@ -21,7 +21,7 @@ def test_what_follows_is_counted_and_judged(tmp_path: Path) -> None:
         assert row["with_over_best"] >= 1.0
     summary = data["summary"]
     assert summary["cases"] == summary["counted in"] == 12
-    # Made-up times are 1 us off what was counted, whatever the traffic.
+    # Made-up times differ from the estimate by 1 us.
     fitted = summary["fitted"]
     assert fitted["LAUNCH_US"] == pytest.approx(LAUNCH_US + 1, abs=0.1)
     assert fitted["IN_L2"] == pytest.approx(IN_L2, abs=0.1)

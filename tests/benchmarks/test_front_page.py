@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.benchmarks.dry_run import ROOT
-
-SCRIPT = ROOT / "benchmarks" / "front_page.py"
+from tests.scripts import ROOT, load_script, run_script
 
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(SCRIPT), *options], capture_output=True, text=True, check=False
-    )
+    return run_script("benchmarks/front_page.py", *options)
 
 
-def test_the_readme_says_what_was_measured() -> None:
+def test_the_readme_has_the_measured_numbers_and_others_are_detected(tmp_path: Path) -> None:
     done = run("--check")
     assert done.returncode == 0, done.stderr or "run benchmarks/front_page.py"
-
-
-def test_a_number_changed_by_hand_is_found(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text()
     changed = tmp_path / "README.md"
     changed.write_text(text.replace("over the best known | 1.", "over the best known | 0.", 1))
@@ -38,7 +29,7 @@ def test_a_number_changed_by_hand_is_found(tmp_path: Path) -> None:
     assert "expected both" in done.stderr
 
 
-def test_the_plot_names_every_way(tmp_path: Path) -> None:
+def test_the_plot_names_every_method(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     readme, plot = tmp_path / "README.md", tmp_path / "plot.svg"
     readme.write_text((ROOT / "README.md").read_text())
@@ -49,9 +40,8 @@ def test_the_plot_names_every_way(tmp_path: Path) -> None:
         assert label in shown
 
 
-def test_what_was_not_measured_is_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    front_page = importlib.import_module("front_page")
+def test_a_missing_measurement_is_a_dash() -> None:
+    front_page = load_script("benchmarks", "front_page")
     selection = json.loads((ROOT / "benchmarks/results/selection_live.json").read_text())
     selection["summary"]["compile seconds"]["diode over plain, a template compiled"] = None
     made = front_page.table(selection, {"summary": {"models": {}, "geomean": {}}})

@@ -1,54 +1,44 @@
-"""What is left to gain: bounds that follow from the committed results."""
-
 from __future__ import annotations
 
-import importlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.benchmarks.dry_run import ROOT
 from tests.integration.forced import Forced
-from torch_diode.hardware import known
+from tests.scripts import ROOT, load_script, run_script
+from torch_diode.types.hardware import Hardware
 
 RESULTS = ROOT / "benchmarks" / "results"
 
 
-@pytest.fixture
-def headroom(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    return importlib.import_module("headroom")
+headroom = load_script("benchmarks", "headroom")
 
 
 def row(aten: float, kernel: float) -> dict[str, Any]:
     return {"times": {"aten": [aten, 0.0], "triton::mm 16x16x16 g8 s1 w1": [kernel, 0.0]}}
 
 
-def test_kernels_go_where_they_gain_most(headroom: Any) -> None:
+def test_kernels_go_where_they_gain_most() -> None:
     rows = [row(2.0, 1.0), row(8.0, 1.0), row(1.0, 3.0), row(1.0, 1.0)]
     assert headroom.perfect(rows, 0.0) == pytest.approx(2.0)  # of 2, 8, 1 and 1
     assert headroom.perfect(rows, 0.25) == pytest.approx(2 ** (1 / 4))
     assert headroom.perfect(rows, 0.5) == pytest.approx(1.0)
 
 
-def test_what_may_be_compiled_follows_from_what_it_costs(headroom: Any) -> None:
+def test_the_share_of_kernels_follows_from_their_compile_time() -> None:
     share = headroom.kernels_allowed(4.0)
     assert 4.0**share == pytest.approx(headroom.MOST_COMPILE)
     assert headroom.kernels_allowed(1.2) == 1.0
 
 
-def test_the_model_of_a_run_is_judged_as_it_was(headroom: Any) -> None:
-    """What the model chooses without Inductor is what it chose in it."""
+def test_the_model_chooses_without_inductor_as_in_the_live_run(h200: Hardware) -> None:
     run = json.loads((RESULTS / "selection_live.json").read_text())
-    live = importlib.import_module("_live")
+    live = load_script("benchmarks", "_live")
     if run["model"] != live.model_digest("nvidia-h200"):
         pytest.skip("the run is of another model than the shipped one")
-    chip = known("nvidia-h200")
-    found = headroom.scored_again(run["rows"], live.shipped(chip), chip)
+    found = headroom.scored_again(run["rows"], live.shipped(h200), h200)
     own = run["summary"]["all"]["diode over best"]
     assert [found[name] for name in ("problems", "over best", "p99", "most")] == pytest.approx(
         [own[name] for name in ("problems", "geomean", "p99", "most")]
@@ -56,7 +46,7 @@ def test_the_model_of_a_run_is_judged_as_it_was(headroom: Any) -> None:
     assert found["ATen kept"] == pytest.approx(run["summary"]["chosen ATen"])
 
 
-def test_rows_are_told_apart_by_how_they_lie(headroom: Any) -> None:
+def test_alignment_depends_on_the_rows_in_memory() -> None:
     assert headroom.is_aligned("mm:5x16x8:float16:nn")
     assert not headroom.is_aligned("mm:5x16x12:float16:nn")  # A's rows have 24 bytes
     assert not headroom.is_aligned("mm:5x12x8:float16:nn")  # B's
@@ -64,14 +54,14 @@ def test_rows_are_told_apart_by_how_they_lie(headroom: Any) -> None:
     assert headroom.is_aligned("mm:5x12x4:float32:nt")
 
 
-def test_a_problem_of_several_runs_counts_as_in_the_last(headroom: Any) -> None:
+def test_a_problem_of_several_runs_counts_with_its_last_times(h200: Hardware) -> None:
     key, other = "mm:512x512x512:bfloat16:nn", "mm:512x512x516:bfloat16:nn"
     kernel = "triton::mm 16x16x16 g8 s1 w1"
     rows = [
         {"problem": name, "times": {"aten": [aten, 0.0], kernel: [1.0, 0.0]}}
         for name, aten in ((key, 2.0), (other, 3.0), (key, 5.0))
     ]
-    found = headroom.other_cuts(rows[2:], rows[:2], Forced(None), known("nvidia-h200"))
+    found = headroom.other_cuts(rows[2:], rows[:2], Forced(None), h200)
     numbers = {cut["of"]: (cut["problems"], cut["over best"]) for cut in found}
     assert numbers["runs before, rows of whole 16 bytes"] == (1, pytest.approx(2.0))
     assert numbers["runs before, other rows"] == (1, pytest.approx(3.0))
@@ -81,9 +71,8 @@ def test_a_problem_of_several_runs_counts_as_in_the_last(headroom: Any) -> None:
 
 def test_the_committed_bounds_are_those_of_the_committed_results(tmp_path: Path) -> None:
     again = tmp_path / "headroom.json"
-    command = [sys.executable, str(ROOT / "benchmarks" / "headroom.py"), "--output", str(again)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
+    ended = run_script("benchmarks/headroom.py", "--output", again)
+    assert ended.returncode == 0, ended.stderr
     found, kept = (json.loads(p.read_text()) for p in (again, RESULTS / "headroom.json"))
     for name in ("single matmuls", "other draws", "models"):
         assert flat(found[name]) == pytest.approx(flat(kept[name]), rel=1e-3)

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import os
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
+from tests.scripts import load_script
 from torch_diode.collection.workers.pool import ProgressMarker, WorkerPool
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.problem import MMShape
 from workflows.measuring import pipeline
 from workflows.measuring.jobs import catch_job_errors
 
-SCRIPTS = Path(__file__).parents[2] / "benchmarks"
+running = load_script("benchmarks", "_selection_run")
 TIMES = {"aten": (10.0, 0.01)}
 
 
-@pytest.fixture(scope="module")
-def running() -> ModuleType:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(SCRIPTS)
-        return importlib.import_module("_selection_run")
-
-
-def run_of(running: ModuleType, sizes: list[int], **settings: Any) -> Any:
+def run_of(sizes: list[int], **settings: Any) -> Any:
     from _selection import Posed
 
     problems = [Posed(MMShape("mm", size, 64, 64), "real models") for size in sizes]
@@ -42,17 +32,17 @@ def run_of(running: ModuleType, sizes: list[int], **settings: Any) -> Any:
 
 
 def bench(_: ProgressMarker) -> Callable[[Any], Any]:
-    """By the problem's M."""
+    """Fails, dies or hangs by the problem's M."""
 
-    def answer(order: Any) -> Any:
-        size = order.problem.M
+    def answer(request: Any) -> Any:
+        size = request.problem.M
         if size == 13:
             raise ValueError("unlucky")
         if size == 66:
             os.kill(os.getpid(), signal.SIGKILL)
         if size == 99:
             time.sleep(1e6)
-        kind = type(order).__name__
+        kind = type(request).__name__
         if kind == "Clean":
             return {"times": dict(TIMES), "faults": {}}
         if kind == "Cold":
@@ -63,7 +53,7 @@ def bench(_: ProgressMarker) -> Callable[[Any], Any]:
 
 
 def compiler(_: ProgressMarker) -> Callable[[Any], Any]:
-    def answer(order: Any) -> Any:
+    def answer(request: Any) -> Any:
         from _selection_compiling import Choices
 
         return Choices(Candidate("aten"), 5.0, (), ())
@@ -76,8 +66,8 @@ def at(rows: dict[str, Any], size: int) -> dict[str, Any]:
     return row
 
 
-def test_a_job_that_fails_or_ends_its_process_costs_no_other(running):
-    run = run_of(running, [13, 66, 32], end=time.monotonic() + 100)
+def test_a_job_that_fails_or_ends_its_process_does_not_affect_others():
+    run = run_of([13, 66, 32], end=time.monotonic() + 100)
     with WorkerPool[Any, Any]([bench]) as benches:
         run.one_by_one("cold", 3, benches, time.monotonic() + 100)
     assert "cold" in at(run.rows, 32)
@@ -86,13 +76,13 @@ def test_a_job_that_fails_or_ends_its_process_costs_no_other(running):
     assert run.stored
 
 
-def test_what_overruns_one_part_is_given_up_before_the_next(running, monkeypatch):
-    run = run_of(running, [32, 99], end=time.monotonic() + 1000)
+def test_a_job_that_overruns_its_part_is_stopped_before_the_next(monkeypatch):
+    run = run_of([32, 99], end=time.monotonic() + 1000)
     with WorkerPool[Any, Any]([bench]) as benches:
         clock = itertools.count()
 
         def monotonic() -> float:
-            """Stands still until the one that hangs is all that is left."""
+            """A clock that starts when only the hanging job is left."""
             hangs = bool(run.rows) and "times" in at(run.rows, 32) and benches.unfinished_jobs()
             return float(next(clock)) if hangs else 0.0
 
@@ -105,8 +95,8 @@ def test_what_overruns_one_part_is_given_up_before_the_next(running, monkeypatch
     assert at(run.rows, 32)["times"]["triton::mm"] == (15.0, 0.02)
 
 
-def test_nothing_is_waited_for_beyond_the_end(running):
-    run = run_of(running, [99, 32], end=time.monotonic() + 1)
+def test_the_run_ends_at_its_deadline():
+    run = run_of([99, 32], end=time.monotonic() + 1)
     with WorkerPool[Any, Any]([bench]) as benches:
         run.one_by_one("cold", 2, benches, run.end)
         assert benches.unfinished_jobs() == []
@@ -114,8 +104,8 @@ def test_nothing_is_waited_for_beyond_the_end(running):
     assert not any("cold" in row for row in run.rows.values())
 
 
-def test_only_so_many_problems_are_compiled_cold(running):
-    run = run_of(running, [8, 16, 32], end=time.monotonic() + 100)
+def test_the_number_of_cold_compiles_is_limited():
+    run = run_of([8, 16, 32], end=time.monotonic() + 100)
     requests = list(run.requests("cold", 2))
     assert [number for number, _ in requests] == [0, 1]
     assert list(run.requests("tuned", 2)) == []

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from torch_diode.files.shape_sets import read_shapes, write_shapes
-from torch_diode.types.problem import OPS, MMShape
-from torch_diode.types.shapes import CountedShape, OperationShapeSet
+from tests.scripts import ROOT, load_script
+from torch_diode.files.shape_sets import read_shapes
+from torch_diode.types.problem import OPS
+from torch_diode.types.shapes import OperationShapeSet
 
-ROOT = Path(__file__).parents[2]
-SHIPPED = ROOT / "diode_datasets" / "shapes" / "real_models.json"
-SCRIPT = ROOT / "workflows" / "make_real_shapes.py"
+SHIPPED = ROOT / "diode_datasets/shapes/real_models.json"
+script = load_script("workflows", "make_real_shapes")
+tables = load_script("workflows", "_real_shapes_tables")
+mixture = load_script("workflows", "_real_shapes_language").Mixture
 
 # Each from the model's configuration: problem, then the origin it has to be found under.
 BY_HAND = {
@@ -73,65 +73,31 @@ BY_HAND = {
 
 
 @pytest.fixture(scope="module")
-def script() -> ModuleType:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(SCRIPT.parent)
-        return importlib.import_module(SCRIPT.stem)
-
-
-@pytest.fixture(scope="module")
-def tables(script: ModuleType) -> ModuleType:
-    return sys.modules["_real_shapes_tables"]
-
-
-@pytest.fixture(scope="module")
-def mixture(script: ModuleType) -> Any:
-    return sys.modules["_real_shapes_language"].Mixture
-
-
-@pytest.fixture(scope="module")
 def shipped() -> OperationShapeSet:
     return read_shapes(SHIPPED)
 
 
-@pytest.fixture(scope="module")
-def found(shipped: OperationShapeSet) -> dict[MMShape, CountedShape]:
-    return {shape.problem: shape for shape in shipped}
-
-
-def test_the_shipped_file_is_what_the_script_makes(script: ModuleType, tmp_path: Path) -> None:
-    again = tmp_path / "again.json"
-    write_shapes(script.real_shapes(), again)
-    assert again.read_bytes() == SHIPPED.read_bytes()
-
-
-def test_the_program_writes_it_and_says_what_is_in_it(
-    script: ModuleType,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_the_script_makes_the_shipped_file_and_prints_a_summary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "shapes.json"
-    monkeypatch.setattr(sys, "argv", [SCRIPT.name, "--output", str(output)])
+    monkeypatch.setattr(sys, "argv", ["make_real_shapes.py", "--output", str(output)])
     assert script.main() == 0
-    assert read_shapes(output) == read_shapes(SHIPPED)
+    assert output.read_bytes() == SHIPPED.read_bytes()
     last = capsys.readouterr().out.splitlines()[-1].split()
     assert last == ["all", str(len(read_shapes(SHIPPED)))]
 
 
-def test_there_are_enough_and_each_names_its_origin(shipped: OperationShapeSet) -> None:
+def test_there_are_enough_problems_each_with_its_own_origin(shipped: OperationShapeSet) -> None:
     assert len(shipped) >= 400
     for shape in shipped:
         assert 0 < len(shape.origin) <= 100
         assert shape.origin.count(", ") >= 2, shape.origin
-
-
-def test_no_two_problems_have_one_origin(shipped: OperationShapeSet) -> None:
     origins = Counter((shape.problem.dtype, shape.problem.tf32, shape.origin) for shape in shipped)
     assert [name for name, count in origins.items() if count > 1] == []
 
 
-def test_every_op_several_dtypes_and_the_layouts_are_there(shipped: OperationShapeSet) -> None:
+def test_ops_dtypes_layouts_and_unaligned_sizes_are_covered(shipped: OperationShapeSet) -> None:
     problems = shipped.problems
     assert {p.op for p in problems} == set(OPS)
     assert {p.dtype for p in problems} == {"bfloat16", "float16", "float32"}
@@ -140,35 +106,26 @@ def test_every_op_several_dtypes_and_the_layouts_are_there(shipped: OperationSha
     assert {p.bias for p in problems if p.op == "baddbmm"} == {"vector", "matrix"}
     for op in OPS:
         assert len(shipped[op]) >= 40, op
+    assert sum(any(size % 8 for size in (p.N, p.K)) for p in problems) >= 50
 
 
-def test_no_family_outweighs_the_others(script: ModuleType, shipped: OperationShapeSet) -> None:
+def test_no_family_dominates(shipped: OperationShapeSet) -> None:
     families = script.by_family()
     assert sum(families.values()) == len(shipped)
     assert min(families.values()) > 0
     assert max(families.values()) <= 0.25 * len(shipped)
 
 
-def test_all_fit_a_small_device(shipped: OperationShapeSet) -> None:
+def test_all_problems_fit_a_small_device(shipped: OperationShapeSet) -> None:
     assert max(p.bytes_moved for p in shipped.problems) <= 8e9
     assert max(p.flops for p in shipped.problems) <= 4e12
 
 
-def test_sizes_that_are_no_multiple_of_eight_are_there(shipped: OperationShapeSet) -> None:
-    odd = [p for p in shipped.problems if any(size % 8 for size in (p.N, p.K))]
-    assert len(odd) >= 50
-
-
-@pytest.mark.parametrize(("key", "origin"), BY_HAND.items())
-def test_dimensions_checked_by_hand(
-    key: str, origin: str, found: dict[MMShape, CountedShape]
-) -> None:
-    assert found[MMShape.from_key(key)].origin == origin
-
-
-def test_a_problem_of_several_models_is_counted(found: dict[MMShape, CountedShape]) -> None:
-    shared = found[MMShape.from_key("mm:16x14336x4096:bfloat16:nt")]
-    assert shared.count >= 4  # gate and up, of Llama-3-8B and of Mistral-7B
+def test_dimensions_match_those_derived_by_hand(shipped: OperationShapeSet) -> None:
+    shapes = {shape.problem.key: shape for shape in shipped}
+    assert {key: shapes[key].origin for key in BY_HAND} == BY_HAND
+    # Gate and up, of Llama-3-8B and of Mistral-7B.
+    assert shapes["mm:16x14336x4096:bfloat16:nt"].count >= 4
 
 
 MIXTRAL = {
@@ -182,14 +139,14 @@ MIXTRAL = {
 }
 
 
-def test_a_table_is_read_with_the_defaults_of_what_is_left_out(
-    tables: ModuleType, mixture: Any, tmp_path: Path
-) -> None:
+def test_a_table_is_read_with_defaults(tmp_path: Path) -> None:
     path = tmp_path / "dimensions.json"
     path.write_text(json.dumps({"mixtures": [MIXTRAL, {**MIXTRAL, "router": "fp32"}]}))
     plain, routed = tables.read_table("mixtures", mixture, path)
     assert plain == mixture("Mixtral-8x7B", 4096, 14336, 8, 2, 0, (16,), (), tables.BF16)
     assert routed == plain._replace(router=tables.FP32)
+    with pytest.raises(ValueError, match="there is no table 'decoders'"):
+        tables.read_table("decoders", mixture, path)
 
 
 @pytest.mark.parametrize(
@@ -203,20 +160,9 @@ def test_a_table_is_read_with_the_defaults_of_what_is_left_out(
         (["Mixtral-8x7B", 4096], "got ['Mixtral-8x7B', 4096]; expected an object"),
     ],
 )
-def test_an_entry_that_is_not_what_its_table_holds_is_refused_by_name(
-    entry: Any, message: str, tables: ModuleType, mixture: Any, tmp_path: Path
-) -> None:
+def test_an_invalid_entry_is_refused_by_name(entry: Any, message: str, tmp_path: Path) -> None:
     path = tmp_path / "dimensions.json"
     path.write_text(json.dumps({"mixtures": [MIXTRAL, entry]}))
     with pytest.raises(ValueError, match=re.escape("dimensions.json: mixtures[1]")) as fault:
         tables.read_table("mixtures", mixture, path)
     assert message in str(fault.value)
-
-
-def test_a_table_that_is_not_there_is_named(
-    tables: ModuleType, mixture: Any, tmp_path: Path
-) -> None:
-    path = tmp_path / "dimensions.json"
-    path.write_text(json.dumps({"mixtures": [MIXTRAL]}))
-    with pytest.raises(ValueError, match="there is no table 'decoders'"):
-        tables.read_table("decoders", mixture, path)

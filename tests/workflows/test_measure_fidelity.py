@@ -2,52 +2,41 @@
 
 from __future__ import annotations
 
-import importlib
-import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from tests.scripts import ROOT, load_script, run_script
 from torch_diode.collection.timers.cuda import Measurement
 from torch_diode.collection.workers.pool import WorkerPool
 from torch_diode.files.datasets import read_dataset, write_dataset
-from torch_diode.hardware import known
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.types.errors import EmptySelectionError
+from torch_diode.types.hardware import Hardware
 
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 
-SCRIPT = Path(__file__).parents[2] / "workflows" / "measure_fidelity.py"
-H200 = known("nvidia-h200")
-VALIDATION = SCRIPT.parents[1] / "diode_datasets/matmul/nvidia-h200/validation/full-2.parquet"
+VALIDATION = ROOT / "diode_datasets/matmul/nvidia-h200/validation/full-2.parquet"
 
 
 @pytest.fixture(scope="module")
-def workflow() -> ModuleType:
+def workflow() -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(SCRIPT.parent)
         patch.setenv("TORCHINDUCTOR_COMPILE_THREADS", "1")
         patch.setenv("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-        return importlib.import_module("measure_fidelity")
+        return load_script("workflows", "measure_fidelity")
 
 
-@pytest.fixture(scope="module")
-def planning(workflow) -> ModuleType:
-    return sys.modules["_fidelity_plan"]
-
-
-def test_problems_are_balanced_and_the_same_for_the_same_seed(workflow):
-    problems = workflow.drawn_problems(56, 0, H200)
-    assert problems == workflow.drawn_problems(56, 0, H200)
-    assert problems != workflow.drawn_problems(56, 1, H200)
+def test_problems_are_balanced_and_the_same_for_the_same_seed(workflow, h200):
+    problems = workflow.drawn_problems(56, 0, h200)
+    assert problems == workflow.drawn_problems(56, 0, h200)
+    assert problems != workflow.drawn_problems(56, 1, h200)
     assert len(set(problems)) == 56
-    sizes = Counter(workflow.size_class(problem, H200) for problem in problems)
+    sizes = Counter(workflow.size_class(problem, h200) for problem in problems)
     assert sizes == {"tiny": 14, "small": 14, "medium": 14, "large": 14}
     assert {problem.op for problem in problems} == {"mm", "addmm", "bmm", "baddbmm"}
     assert {problem.layout for problem in problems} == {"nn", "nt", "tn"}
@@ -55,58 +44,61 @@ def test_problems_are_balanced_and_the_same_for_the_same_seed(workflow):
     assert precisions == {"bfloat16", "float16", "float32", "tf32"}
 
 
-def test_every_problem_has_its_candidates_aten_and_good_ones_among_them(workflow, planning):
-    problems = workflow.drawn_problems(14, 0, H200)
+def test_candidates_are_aten_the_first_ranked_and_others_spread_over_the_order(workflow, h200):
+    problems = workflow.drawn_problems(14, 0, h200)
     heuristic = AnalyticalHeuristic()
-    for plan in workflow.make_plans(problems, H200, heuristic, 30, 0):
+    for plan in workflow.make_plans(problems, h200, heuristic, 30, 0):
         assert len(plan.candidates) == len(set(plan.candidates)) == 31
         assert plan.candidates[0].template == "aten"
-        order = planning._ranked(plan.problem, H200, heuristic)
+        order = sys.modules["_fidelity_plan"]._ranked(plan.problem, h200, heuristic)
         places = sorted(order.index(candidate) for candidate in plan.candidates[1:])
         assert places[:5] == list(range(5))
         assert places[-1] > len(order) / 2
 
 
 def bench(_: Any) -> Callable[[Any], Any]:
-    """A timing process that makes times up: half again as long by the sweep's kernels."""
+    """A timing process with made-up times, 1.5 times as long for the sweep's kernels."""
     from _fidelity_bench import STATIC, SWEEP, timing_of
 
-    def answer(order: Any) -> Any:
+    def answer(request: Any) -> Any:
         def timed(method: str, candidate: Any, factor: float) -> Any:
             time_us = factor * (10 + len(str(candidate)) + candidate.config.block_m)
             measured = Measurement(time_us, 0.01, 7)
-            problem = order.plan.problem
+            problem = request.plan.problem
             return timing_of("nvidia-h200", problem, candidate, method, "ok", measured, {})
 
-        static = [timed(STATIC, kernel.candidate, 1.0) for kernel in order.kernels]
-        return static + [timed(SWEEP, candidate, 1.5) for candidate, _ in order.specs]
+        static = [timed(STATIC, kernel.candidate, 1.0) for kernel in request.kernels]
+        return static + [timed(SWEEP, candidate, 1.5) for candidate, _ in request.specs]
 
     return answer
 
 
+def run_of(workflow, h200: Hardware, *options: str, seconds: float = 120) -> Any:
+    given = workflow._parser().parse_args([*options, "--problems", "2", "--processes", "1"])
+    return workflow.make_run(given, h200, time.monotonic() + seconds)
+
+
 @pytest.fixture
-def output(workflow, planning, tmp_path, monkeypatch) -> Path:
-    """What a run leaves: two problems lowered and compiled by real processes."""
+def own_caches(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
-    monkeypatch.setattr(planning, "BIGGEST_TILE", {"float32": (2**14, 2**14), "": (2**15, 2**15)})
-    folder = tmp_path / "out"
-    folder.mkdir()
-    options = ["--output", str(folder), "--problems", "2", "--configs", "6", "--processes", "1"]
-    given = workflow._parser().parse_args(options)
-    run = workflow.make_run(given, H200, time.monotonic() + 120)
+
+
+@pytest.mark.usefixtures("own_caches")
+def test_a_run_writes_both_files_and_the_table_needs_nothing_else(
+    workflow, h200, tmp_path, monkeypatch
+):
+    """Two problems lowered and compiled by real processes."""
+    largest = {"float32": (2**14, 2**14), "": (2**15, 2**15)}
+    monkeypatch.setattr(sys.modules["_fidelity_plan"], "BIGGEST_TILE", largest)
+    run = run_of(workflow, h200, "--output", str(tmp_path), "--configs", "6")
     with WorkerPool[Any, Any]([bench]) as benches:
         run.go(benches)
     assert run.faults == {}
     assert run.compiled_kernels == {workflow.STATIC: 12, workflow.SWEEP: len(run.specs())}
-    return folder
-
-
-def test_a_run_writes_both_files_and_the_table_needs_nothing_else(output, tmp_path):
     table = tmp_path / "table.json"
-    files = [str(output / f"{name}.parquet") for name in ("static", "sweep")]
-    command = [sys.executable, str(SCRIPT), "--analyse", *files, "--json", str(table)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    files = [tmp_path / f"{name}.parquet" for name in ("static", "sweep")]
+    ended = run_script("workflows/measure_fidelity.py", "--analyse", *files, "--json", table)
     assert ended.returncode == 0, ended.stderr
     (line,) = [line for line in ended.stdout.splitlines() if line.startswith("all ")]
     name, problems, timings, correlation, _, bias, *_ = line.split()
@@ -115,13 +107,11 @@ def test_a_run_writes_both_files_and_the_table_needs_nothing_else(output, tmp_pa
     assert table.exists()
 
 
-def test_a_sweeps_problems_are_timed_with_fixed_sizes_alone(workflow, tmp_path, monkeypatch):
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+@pytest.mark.usefixtures("own_caches")
+def test_the_fastest_configs_of_a_sweep_are_timed_with_fixed_sizes_alone(workflow, h200, tmp_path):
     data = read_dataset(VALIDATION)
-    source = ["--sweep", str(VALIDATION), "--problems", "2", "--configs", "3"]
-    given = workflow._parser().parse_args([*source, "--output", str(tmp_path), "--processes", "1"])
-    run = workflow.make_run(given, H200, time.monotonic() + 120)
+    source = ("--sweep", str(VALIDATION), "--configs", "3", "--output", str(tmp_path))
+    run = run_of(workflow, h200, *source)
     assert run.specs() == set()
     with WorkerPool[Any, Any]([bench]) as benches:
         run.go(benches)
@@ -144,29 +134,28 @@ def test_a_sweeps_problems_are_timed_with_fixed_sizes_alone(workflow, tmp_path, 
         assert {t.candidate for t in timed if t.problem == problem} == fastest
 
 
-def test_a_sweep_without_configs_is_refused(workflow, tmp_path):
+def test_a_sweep_without_configs_is_refused(workflow, h200, tmp_path):
     data = read_dataset(VALIDATION).filter(template="aten")
     assert len(data) > 0
     write_dataset(data, tmp_path / "aten.parquet")
-    given = workflow._parser().parse_args(["--sweep", str(tmp_path / "aten.parquet")])
     with pytest.raises(EmptySelectionError, match="no timings of Triton configs"):
-        workflow.make_run(given, H200, time.monotonic())
+        run_of(workflow, h200, "--sweep", str(tmp_path / "aten.parquet"))
 
 
-def test_when_the_time_is_up_what_there_is_is_saved(workflow, tmp_path):
-    options = ["--output", str(tmp_path), "--problems", "2", "--configs", "6", "--processes", "1"]
-    given = workflow._parser().parse_args([*options, "--minutes", "0"])
+def test_results_are_saved_at_the_deadline(workflow, h200, tmp_path):
     saved: list[int] = []
-    run = workflow.make_run(given, H200, time.monotonic())
+    run = run_of(
+        workflow, h200, "--output", str(tmp_path), "--configs", "6", "--minutes", "0", seconds=0
+    )
     run.keep = lambda timings: saved.append(len(timings))
     with WorkerPool[Any, Any]([bench]) as benches:
         run.go(benches)
     assert saved == [0]
 
 
-def test_a_file_that_is_not_there_is_one_sentence(tmp_path):
-    command = [sys.executable, str(SCRIPT), "--analyse", str(tmp_path / "a"), str(tmp_path / "b")]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+def test_a_missing_file_is_an_error_in_one_sentence(tmp_path):
+    files = (tmp_path / "a", tmp_path / "b")
+    ended = run_script("workflows/measure_fidelity.py", "--analyse", *files)
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: ")
     assert "Traceback" not in ended.stderr

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torch_diode.hardware import known
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError
+from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
 from workflows.measuring.fidelity import (
@@ -17,7 +17,6 @@ from workflows.measuring.fidelity import (
     size_class,
 )
 
-H200 = known("nvidia-h200")
 TINY, LARGE = MMShape("mm", 64, 64, 64), MMShape("mm", 8192, 4096, 4096)
 ATEN = Candidate("aten")
 CONFIGS = [
@@ -42,13 +41,10 @@ def dataset(times: dict[MMShape, dict[Candidate, float | None]], method: str) ->
     )
 
 
-def test_equal_orders_correlate_and_opposite_ones_do_the_opposite():
+def test_rank_correlation_with_ties_and_constants():
     assert rank_correlation([1, 2, 3, 9], [10, 11, 30, 31]) == pytest.approx(1)
     assert rank_correlation([1, 2, 3, 9], [4, 3, 2, 1]) == pytest.approx(-1)
     assert rank_correlation([1, 2, 3], [5, 5, 5]) == 0.0
-
-
-def test_ties_share_a_rank():
     # By hand: ranks 1, 2.5, 2.5, 4 against 1, 2, 3, 4.
     assert rank_correlation([1, 2, 2, 3], [1, 2, 3, 4]) == pytest.approx(4.5 / np.sqrt(4.5 * 5))
 
@@ -56,7 +52,7 @@ def test_ties_share_a_rank():
 def test_bias_and_regret_of_a_problem():
     sweep = dict(zip(CONFIGS, (10.0, 11.0, 12.0, 13.0, 14.0, 15.0), strict=True))
     static = {candidate: 0.9 * time_us for candidate, time_us in sweep.items()}
-    static[CONFIGS[1]] = 4.5  # what the sweep would not have taken
+    static[CONFIGS[1]] = 4.5  # not the sweep's choice
     (found,) = agreements(
         dataset({TINY: {ATEN: 20.2, **static}}, "inductor-static"),
         dataset({TINY: {ATEN: 20.0, **sweep}}, "sweep"),
@@ -68,7 +64,7 @@ def test_bias_and_regret_of_a_problem():
     assert 0.5 < found.rank_correlation < 1
 
 
-def test_what_ran_in_one_way_only_does_not_count():
+def test_configs_timed_one_way_only_are_excluded():
     times = dict(zip(CONFIGS, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), strict=True))
     failed = {**times, CONFIGS[0]: None}
     (found,) = agreements(dataset({TINY: times}, "static"), dataset({TINY: failed}, "sweep"))
@@ -78,11 +74,11 @@ def test_what_ran_in_one_way_only_does_not_count():
         agreements(dataset({TINY: times}, "static"), dataset({TINY: few}, "sweep"))
 
 
-def test_the_table_has_a_row_for_each_size_class_and_one_for_all():
+def test_the_table_has_a_row_per_size_class_and_one_for_all(h200: Hardware):
     times = dict(zip(CONFIGS, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), strict=True))
     both = {TINY: times, LARGE: {c: 100 * t for c, t in times.items()}}
     found = agreements(dataset(both, "static"), dataset(both, "sweep"))
-    rows = by_size(found, H200)
+    rows = by_size(found, h200)
     assert [(r.name, r.problems, r.timings) for r in rows] == [
         ("tiny", 1, 6),
         ("large", 1, 6),
@@ -90,8 +86,4 @@ def test_the_table_has_a_row_for_each_size_class_and_one_for_all():
     ]
     assert all(r.rank_correlation == pytest.approx(1) and r.regret == 1 for r in rows)
     assert len(as_table(rows).splitlines()) == 4
-
-
-def test_size_classes_follow_the_roofline():
-    assert size_class(TINY, H200) == "tiny"
-    assert size_class(LARGE, H200) == "large"
+    assert (size_class(TINY, h200), size_class(LARGE, h200)) == ("tiny", "large")

@@ -14,7 +14,7 @@ from workflows.measuring.jobs import (
 )
 
 
-def test_a_fault_is_an_answer_in_one_line():
+def test_an_error_becomes_a_result_in_one_line():
     assert catch_job_errors(int)("7") == 7
     assert catch_job_errors(int)("x\ny") == Failed(
         r"ValueError: invalid literal for int() with base 10: 'x\ny'"
@@ -23,7 +23,7 @@ def test_a_fault_is_an_answer_in_one_line():
     assert len(one_line(RuntimeError("x" * 1000), 50)) == 50
 
 
-def test_what_is_looked_at_after_a_fault_may_still_end_the_process():
+def test_an_error_of_the_check_after_a_failed_job_propagates():
     def look() -> None:
         raise RuntimeError("an error of the GPU stays")
 
@@ -32,7 +32,7 @@ def test_what_is_looked_at_after_a_fault_may_still_end_the_process():
         catch_job_errors(int, look)("x")
 
 
-def test_a_context_for_life_is_entered_and_not_left():
+def test_a_context_for_the_process_lifetime_is_not_left():
     seen = []
 
     @contextmanager

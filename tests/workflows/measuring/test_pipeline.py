@@ -1,4 +1,4 @@
-"""Problems through two crews of real processes."""
+"""Problems through two pools of real processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOREVER = 1e9
 
 
 class Letters:
-    """Problems are words and kernels their letters; a word's time is all of them together."""
+    """Problems are words, kernels their letters, and a word's time its compiled letters."""
 
     def __init__(self, *words: str, enough: int = 1) -> None:
         self.words, self.enough = words, enough
@@ -57,8 +57,8 @@ class Letters:
 
 
 def compiler(_: ProgressMarker) -> Callable[[str], str]:
-    def answer(order: str) -> str:
-        what, text = order.split()
+    def answer(request: str) -> str:
+        what, text = request.split()
         if "!" in text:
             raise ValueError(f"{what} of {text}")
         if "#" in text:
@@ -71,8 +71,8 @@ def compiler(_: ProgressMarker) -> Callable[[str], str]:
 
 
 def bench(_: ProgressMarker) -> Callable[[tuple[str, list[str]]], str]:
-    def answer(order: tuple[str, list[str]]) -> str:
-        word, letters = order
+    def answer(request: tuple[str, list[str]]) -> str:
+        word, letters = request
         if word == "broken":
             raise ValueError(word)
         if word == "deadly":
@@ -84,41 +84,36 @@ def bench(_: ProgressMarker) -> Callable[[tuple[str, list[str]]], str]:
     return catch_job_errors(answer)
 
 
-def run(recipe: Letters, seconds: float = 120, members: int = 2) -> Counter[str]:
+def run(spec: Letters, seconds: float = 120, members: int = 2) -> Counter[str]:
     faults: Counter[str] = Counter()
     with (
         WorkerPool[Any, Any]([compiler] * members) as compilers,
         WorkerPool[int, Any]([bench]) as benches,
     ):
-        work = Pipeline(recipe, range(len(recipe.words)), faults)
+        work = Pipeline(spec, range(len(spec.words)), faults)
         work.run(compilers, benches, time.monotonic() + seconds)
     return faults
 
 
-def test_every_problem_is_timed_with_all_its_kernels():
-    recipe = Letters("cab", "bad", "a")
-    assert run(recipe) == {}
-    assert recipe.times == {"cab": "cab", "bad": "bad", "a": "a"}
-    assert recipe.saved[-1] == 3
+def test_every_problem_is_timed_with_its_kernels_each_compiled_once():
+    spec = Letters("cab", "bad", "a")
+    assert run(spec) == {}
+    assert spec.times == {"cab": "cab", "bad": "bad", "a": "a"}
+    assert spec.saved[-1] == 3
+    assert sorted(map(str, spec.compiled_keys)) == ["a", "b", "c", "d"]
 
 
-def test_a_kernel_of_several_problems_is_compiled_once():
-    recipe = Letters("cab", "bad", "a")
-    run(recipe)
-    assert sorted(map(str, recipe.compiled_keys)) == ["a", "b", "c", "d"]
+def test_a_started_problem_is_compiled_before_the_next():
+    spec = Letters("cab", "fed")
+    run(spec, members=1)
+    assert spec.compiled_keys == ["c", "a", "b", "f", "e", "d"]
 
 
-def test_a_problem_begun_is_compiled_before_the_next():
-    recipe = Letters("cab", "fed")
-    run(recipe, members=1)
-    assert recipe.compiled_keys == ["c", "a", "b", "f", "e", "d"]
-
-
-def test_a_problem_goes_without_the_kernels_that_fail():
-    recipe = Letters("a?b")
-    recipe.kernels = lambda number, answer: {c: f"compile {c}" for c in "a?b#!"}  # type: ignore[method-assign]
-    faults = run(recipe)
-    assert recipe.times == {"a?b": "ab"}
+def test_a_problem_is_timed_without_the_kernels_that_fail():
+    spec = Letters("a?b")
+    spec.kernels = lambda number, answer: {c: f"compile {c}" for c in "a?b#!"}  # type: ignore[method-assign]
+    faults = run(spec)
+    assert spec.times == {"a?b": "ab"}
     assert faults == {
         "no such letter": 1,
         "compiler ended by SIGKILL": 1,
@@ -126,10 +121,10 @@ def test_a_problem_goes_without_the_kernels_that_fail():
     }
 
 
-def test_what_cannot_be_prepared_or_timed_costs_no_other_problem():
-    recipe = Letters("a!", "deadly", "broken", "b")
-    faults = run(recipe)
-    assert recipe.times == {"b": "b"}
+def test_a_problem_that_fails_does_not_affect_others():
+    spec = Letters("a!", "deadly", "broken", "b")
+    faults = run(spec)
+    assert spec.times == {"b": "b"}
     assert faults == {
         "lowering: ValueError: prepare of a!": 1,
         "bench: ended by SIGKILL": 1,
@@ -137,43 +132,43 @@ def test_what_cannot_be_prepared_or_timed_costs_no_other_problem():
     }
 
 
-def test_in_the_end_enough_kernels_will_do(monkeypatch):
+def test_near_the_deadline_enough_kernels_suffice(monkeypatch):
     monkeypatch.setattr(pipeline, "LAST_SECONDS", FOREVER)
-    recipe = Letters("ab~", enough=2)
-    assert run(recipe) == {}
-    assert recipe.times == {"ab~": "ab"}
+    spec = Letters("ab~", enough=2)
+    assert run(spec) == {}
+    assert spec.times == {"ab~": "ab"}
 
 
-def test_in_the_end_too_few_will_not():
-    recipe = Letters("ab~", enough=3)
-    assert run(recipe, seconds=3) == {}
-    assert recipe.times == {}
-    assert recipe.saved[-1] == 0
+def test_near_the_deadline_too_few_kernels_do_not_suffice():
+    spec = Letters("ab~", enough=3)
+    assert run(spec, seconds=3) == {}
+    assert spec.times == {}
+    assert spec.saved[-1] == 0
 
 
-def test_what_takes_too_long_is_left_and_the_rest_saved(monkeypatch):
-    recipe = Letters("a", "endless")
+def test_after_the_deadline_finished_problems_are_saved(monkeypatch):
+    spec = Letters("a", "endless")
     clock = itertools.count()
 
     def monotonic() -> float:
-        """Stands still until all is given out."""
-        return float(next(clock)) if recipe.given == ["a", "endless"] else 0.0
+        """A clock that starts when everything is scheduled."""
+        return float(next(clock)) if spec.given == ["a", "endless"] else 0.0
 
     monkeypatch.setattr(pipeline, "time", SimpleNamespace(monotonic=monotonic))
     with WorkerPool[Any, Any]([compiler]) as compilers, WorkerPool[int, Any]([bench]) as benches:
-        Pipeline(recipe, [0, 1], Counter()).run(compilers, benches, 3.0)
-    assert recipe.times == {"a": "a"}
-    assert recipe.saved[-1] == 1
+        Pipeline(spec, [0, 1], Counter()).run(compilers, benches, 3.0)
+    assert spec.times == {"a": "a"}
+    assert spec.saved[-1] == 1
 
 
-def test_results_are_saved_when_a_crew_gives_up():
+def test_results_are_saved_when_a_worker_pool_fails():
     def dead(_: ProgressMarker) -> Any:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    recipe = Letters("a")
+    spec = Letters("a")
     with WorkerPool[Any, Any]([compiler]) as compilers, WorkerPool[int, Any]([dead]) as benches:
         benches.start()
         assert wait(benches.connections(), 60)  # it is gone before there is anything to time
         with pytest.raises(WorkerError, match="SIGKILL"):
-            Pipeline(recipe, [0], Counter()).run(compilers, benches, time.monotonic() + 60)
-    assert recipe.saved == [0]
+            Pipeline(spec, [0], Counter()).run(compilers, benches, time.monotonic() + 60)
+    assert spec.saved == [0]

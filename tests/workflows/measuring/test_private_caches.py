@@ -12,7 +12,7 @@ from workflows.measuring.private_caches import private_caches
 NAMES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 
 
-def test_caches_are_new_and_gone_afterwards(monkeypatch):
+def test_caches_are_empty_and_deleted_afterwards(monkeypatch):
     monkeypatch.setenv(NAMES[0], "mine")
     monkeypatch.delenv(NAMES[1], raising=False)
     with private_caches():
@@ -28,7 +28,7 @@ def test_caches_are_new_and_gone_afterwards(monkeypatch):
     assert NAMES[1] not in os.environ
 
 
-def test_caches_in_a_folder_of_ones_own_stay(tmp_path, monkeypatch):
+def test_caches_in_a_given_folder_are_kept(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with private_caches(Path("kernels")):
         folder = Path(os.environ[NAMES[0]])
@@ -37,7 +37,7 @@ def test_caches_in_a_folder_of_ones_own_stay(tmp_path, monkeypatch):
     assert folder.exists()
 
 
-def test_the_environment_is_as_before_after_a_fault(monkeypatch):
+def test_the_environment_is_restored_after_an_error(monkeypatch):
     monkeypatch.setenv(NAMES[0], "mine")
     with pytest.raises(ValueError, match="on the way"), private_caches():
         raise ValueError("on the way")

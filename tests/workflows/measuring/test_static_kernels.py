@@ -11,14 +11,13 @@ import torch
 
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.kernels.operands import Operands, operands
-from torch_diode.hardware import known
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate, TritonGEMMConfig
 from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from workflows.measuring import static_kernels as module
 from workflows.measuring.static_kernels import StaticKernel, compile_static, static_kernels
 
-H200 = known("nvidia-h200")
 ONLY_WITH_A_GPU = ("triton::mm_persistent_tma",) if torch.__version__ < "2.11" else ()
 """Rendering it makes a tensor on the GPU there."""
 PROBLEMS = [
@@ -31,17 +30,16 @@ PROBLEMS = [
 ]
 
 
-def some(problem: MMShape, count: int) -> list[Candidate]:
-    space = candidate_space(problem, H200)
+def some(problem: MMShape, hardware: Hardware, count: int) -> list[Candidate]:
+    space = candidate_space(problem, hardware)
     left_out = (ATEN, DECOMPOSE_K, *ONLY_WITH_A_GPU)
     space = space.take(~np.any([space.is_template(name) for name in left_out], axis=0))
     return [space[int(i)] for i in np.linspace(0, len(space) - 1, count)]
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-@pytest.mark.usefixtures("fake_h200")
-def test_exactly_the_wanted_candidates_are_rendered(problem):
-    wanted = some(problem, 7)
+def test_exactly_the_wanted_candidates_are_rendered_for_the_problems_tensors(problem, fake_h200):
+    wanted = some(problem, fake_h200, 7)
     before = torch.backends.cuda.matmul.allow_tf32
     kernels = static_kernels(problem, wanted)
     assert sorted(str(k.candidate) for k in kernels) == sorted(map(str, wanted))
@@ -56,31 +54,7 @@ def test_exactly_the_wanted_candidates_are_rendered(problem):
         assert str(problem.K) in text
         # 2.9 to 2.15 word it differently, but a kernel with TF32 says so.
         assert ("ALLOW_TF32 : tl.constexpr = True" in text) == problem.tf32
-
-
-@pytest.mark.usefixtures("fake_h200")
-def test_a_kernel_compiles_in_another_process():
-    problem = PROBLEMS[4]
-    config = TritonGEMMConfig(32, 32, 32, group_m=8, num_stages=2, num_warps=4)
-    (kernel,) = static_kernels(problem, [Candidate("triton::bmm", config)])
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        assert pool.apply(compile_static, (kernel,)) == ""
-
-
-@pytest.mark.usefixtures("fake_h200")
-def test_what_the_compiler_refuses_is_an_answer():
-    (kernel,) = static_kernels(PROBLEMS[4], [Candidate(ATEN), *some(PROBLEMS[4], 1)])
-    path = Path(kernel.request.module_path)
-    broken = path.with_name(f"broken_{path.name}")
-    broken.write_text(path.read_text().replace("tl.dot(", "tl.no_such_function("))
-    kernel.request.module_path, kernel.request.module_cache_key = str(broken), "broken"
-    assert "no_such_function" in compile_static(kernel)
-
-
-@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-@pytest.mark.usefixtures("fake_h200")
-def test_a_problems_tensors_are_what_its_kernels_were_rendered_for(problem):
-    (kernel, *_) = static_kernels(problem, [Candidate(ATEN), *some(problem, 1)])
+    kernel = kernels[0]
     tensors = operands(problem, torch.device("cpu"), torch.Generator().manual_seed(0))
     given = given_to(kernel, tensors)
     assert len(given) == len(kernel.request.input_tensor_meta)
@@ -91,9 +65,22 @@ def test_a_problems_tensors_are_what_its_kernels_were_rendered_for(problem):
 
 
 @pytest.mark.usefixtures("fake_h200")
-def test_a_bias_of_one_column_is_copied_as_inductor_copies_it():
+def test_a_kernel_compiles_in_another_process_and_errors_are_returned():
+    problem = PROBLEMS[4]
+    config = TritonGEMMConfig(32, 32, 32, group_m=8, num_stages=2, num_warps=4)
+    (kernel,) = static_kernels(problem, [Candidate("triton::bmm", config)])
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply(compile_static, (kernel,)) == ""
+    path = Path(kernel.request.module_path)
+    broken = path.with_name(f"broken_{path.name}")
+    broken.write_text(path.read_text().replace("tl.dot(", "tl.no_such_function("))
+    kernel.request.module_path, kernel.request.module_cache_key = str(broken), "broken"
+    assert "no_such_function" in compile_static(kernel)
+
+
+def test_a_bias_of_one_column_is_copied_as_inductor_copies_it(fake_h200):
     problem = MMShape("addmm", 200, 1, 64, dtype="float16")
-    (kernel, *_) = static_kernels(problem, [Candidate(ATEN), *some(problem, 1)])
+    (kernel, *_) = static_kernels(problem, [Candidate(ATEN), *some(problem, fake_h200, 1)])
     tensors = operands(problem, torch.device("cpu"), torch.Generator().manual_seed(0))
     bias = given_to(kernel, tensors)[0]
     assert tuple(bias.shape) == tuple(kernel.request.input_tensor_meta[0].sizes)

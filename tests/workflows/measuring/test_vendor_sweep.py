@@ -1,4 +1,4 @@
-"""The tensors it cuts; its times are a GPU's matter (tests/gpu)."""
+"""Operands of the vendor sweep; tests/gpu covers its times."""
 
 from __future__ import annotations
 

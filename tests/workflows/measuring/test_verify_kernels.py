@@ -28,7 +28,7 @@ def raising(fault: Exception) -> Callable[[], Any]:
     return make
 
 
-def test_right_kernels_may_be_timed(tensors):
+def test_correct_kernels_can_be_launched(tensors):
     (aten, other) = verify_kernels(tensors, [tensors.aten, lambda: tensors.aten()])
     assert (aten.status, other.status) == ("ok", "ok")
     assert aten.launch is not None
@@ -37,28 +37,22 @@ def test_right_kernels_may_be_timed(tensors):
     assert tensors.out.any()
 
 
-def test_a_kernel_that_writes_something_else_is_wrong(tensors):
+def test_an_incorrect_kernel_is_wrong_even_by_a_percent(tensors):
     def half() -> Any:
         return lambda: torch.mm(tensors.a / 2, tensors.b, out=tensors.out)
 
     def nothing() -> Any:
         return lambda: None
 
-    first, second, right = verify_kernels(tensors, [half, nothing, tensors.aten])
-    assert (first.status, first.launch, first.reason) == ("wrong", None, "wrong: off by 0.5")
-    assert (second.status, second.reason) == ("wrong", "wrong: off by nan")
-    assert right.status == "ok"
-
-
-def test_a_percent_is_too_far_off(tensors):
-    """As it is for the sweep: one table says so for both."""
-
     def nearly() -> Any:
         return lambda: torch.mm(tensors.a * 1.01, tensors.b, out=tensors.out)
 
-    (found,) = verify_kernels(tensors, [nearly])
-    assert found.status == "wrong"
-    assert found.reason.startswith("wrong: off by 0.0")
+    first, second, third, right = verify_kernels(tensors, [half, nothing, nearly, tensors.aten])
+    assert (first.status, first.launch, first.reason) == ("wrong", None, "wrong: off by 0.5")
+    assert (second.status, second.reason) == ("wrong", "wrong: off by nan")
+    assert third.status == "wrong"
+    assert third.reason.startswith("wrong: off by 0.0")
+    assert right.status == "ok"
 
 
 @pytest.mark.parametrize(
@@ -73,14 +67,14 @@ def test_a_percent_is_too_far_off(tensors):
     ],
     ids=repr,
 )
-def test_what_cannot_run_says_why(tensors, fault, status):
-    found, right = verify_kernels(tensors, [raising(fault), tensors.aten])
-    assert found.launch is None
-    assert found.status == status
-    assert found.reason == f"{type(fault).__name__}: {fault}".splitlines()[0][:120]
+def test_a_kernel_that_cannot_run_has_a_status_and_a_reason(tensors, fault, status):
+    failed, right = verify_kernels(tensors, [raising(fault), tensors.aten])
+    assert failed.launch is None
+    assert failed.status == status
+    assert failed.reason == f"{type(fault).__name__}: {fault}".splitlines()[0][:120]
     assert right.status == "ok"
 
 
-def test_a_fault_that_is_no_kernels_passes(tensors):
+def test_a_programming_error_propagates(tensors):
     with pytest.raises(TypeError):
         verify_kernels(tensors, [raising(TypeError("a slip"))])
