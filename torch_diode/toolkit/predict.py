@@ -21,6 +21,7 @@ from torch_diode.heuristics.base import Heuristic
 from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.integration import default_heuristic, settings
 from torch_diode.integration.rank import plain_ranking, single_choice
+from torch_diode.model.registry import resolve_model
 from torch_diode.toolkit.datasets import refuse_same
 from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
 from torch_diode.types.candidate import ATEN, Candidate
@@ -211,62 +212,51 @@ def find_hardware(name: str | None, device: str | None = None) -> Hardware:
 
 @dataclass(frozen=True, eq=False)
 class HeuristicWithFallback:
-    """A heuristic, and the analytical one behind it for what it does not know."""
+    """A heuristic, and the analytical one for the problems it abstains on."""
 
     chip: Hardware
     first: Heuristic
     last: Heuristic
 
     def rank(self, problem: MMShape, candidates: Candidates) -> tuple[Ranking, str]:
-        """A ranking, and why the first one did not give it (nothing where it did)."""
+        """A ranking, and the reason why the first heuristic abstained, empty where it did not."""
         ranking = self.first.rank(problem, candidates, self.chip)
         if ranking is not None:
             return ranking, ""
-        why = self.first.why_abstained(problem, candidates, self.chip)
+        reason = self.first.why_abstained(problem, candidates, self.chip)
         ranking = self.last.rank(problem, candidates, self.chip)
         if ranking is None:
-            raise EmptySelectionError(f"{problem}: {why}")
-        return ranking, why
+            raise EmptySelectionError(f"{problem}: {reason}")
+        return ranking, reason
 
 
 def resolve_heuristic(
     chip: Hardware, model: str | None = None
 ) -> tuple[HeuristicWithFallback, str]:
-    """The model named, or the one set in the environment, or the one for the chip or a relative;
-    where there is none, the analytical heuristic. And, where a compile for that chip would not ask
-    it, a sentence that says so."""
+    """The heuristic of a model, by default of the environment's or of the chip's; the analytical
+    one where there is none. And a note where a compile for that chip would not use it."""
     last = AnalyticalHeuristic()
-    first, note = _first(chip, model)
+    first, note = _first_heuristic(chip, model)
     if first is None:
         first, note = last, f"{chip.name}: no model for it; the analytical heuristic answers"
     return HeuristicWithFallback(chip, first, last), note
 
 
-def _first(chip: Hardware, model: str | None) -> tuple[Heuristic | None, str]:
-    from torch_diode.model.checkpoint import load_model
-
-    if model is not None:
-        loaded = load_model(model)
-        loaded.require(chip)
-        return ModelHeuristic(loaded, f"model {model}"), ""
-    set_by_user = settings.from_environment()
-    if set_by_user.model or set_by_user.table:
-        return default_heuristic.default_heuristic(chip, set_by_user), ""
-    return _auto_model(chip)
-
-
-def _auto_model(chip: Hardware) -> tuple[Heuristic | None, str]:
-    """The model there is for a chip, be it a distant relative's: a guess, where a compile has
-    none, is worth showing."""
-    from torch_diode.model.registry import ModelRegistry
-
-    pointer = ModelRegistry().find("matmul", chip)
+def _first_heuristic(chip: Hardware, model: str | None) -> tuple[Heuristic | None, str]:
+    environment = settings.from_environment()
+    if model is None and (environment.model or environment.table):
+        return default_heuristic.default_heuristic(chip, environment), ""
+    pointer = resolve_model(model or "", chip)
     if pointer is None:
         return None, ""
-    found = ModelHeuristic(pointer.load(), f"model {pointer.hardware}")
+    loaded = pointer.load()
+    heuristic = ModelHeuristic(loaded, f"model {pointer.label}")
+    if model is not None:
+        loaded.require(chip)
+        return heuristic, ""
     if default_heuristic.close_relative(chip, pointer.hardware):
-        return found, ""
-    return found, (
-        f"{chip.name}: the model of {pointer.hardware} answers, which a compile asks for its close "
+        return heuristic, ""
+    return heuristic, (
+        f"{chip.name}: the model of {pointer.hardware} answers, which a compile uses for close "
         "relatives only, unless it is named"
     )
