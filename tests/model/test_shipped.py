@@ -8,7 +8,7 @@ import pytest
 
 from torch_diode.hardware import known
 from torch_diode.model.registry import ModelRegistry, shipped_folders
-from torch_diode.model.shipped import SHIPPED, model_file, shipped_model
+from torch_diode.model.registry import SHIPPED, model_file, shipped_model
 from torch_diode.types.errors import EmptySelectionError
 
 from .test_checkpoint import known_other

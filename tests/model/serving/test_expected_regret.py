@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torch_diode.model.serving.expected_regret import chance_below, chance_slower, expected_regrets
+from torch_diode.model.serving.expected_regret import (
+    normal_cdf,
+    probability_slower,
+    expected_regrets,
+)
 
 
 @pytest.mark.parametrize("sigma", [0.02, 0.1])
@@ -38,10 +42,10 @@ def test_benchmarking_all_leaves_none_and_more_is_never_worse():
 
 def test_the_normal_law_to_four_digits():
     z = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
-    assert chance_below(z) == pytest.approx([0.02275, 0.15866, 0.5, 0.84134, 0.97725], abs=3e-4)
+    assert normal_cdf(z) == pytest.approx([0.02275, 0.15866, 0.5, 0.84134, 0.97725], abs=3e-4)
 
 
 def test_who_is_predicted_faster_is_less_likely_slower():
-    assert chance_slower(0.0, 0.1, 0.1) == pytest.approx(0.5)
-    assert chance_slower(0.1, 0.06, 0.08) == pytest.approx(0.1587, abs=1e-3)
-    assert chance_slower(0.1, 0.0, 0.0) < 1e-3
+    assert probability_slower(0.0, 0.1, 0.1) == pytest.approx(0.5)
+    assert probability_slower(0.1, 0.06, 0.08) == pytest.approx(0.1587, abs=1e-3)
+    assert probability_slower(0.1, 0.0, 0.0) < 1e-3

@@ -1,4 +1,4 @@
-"""numpy's threads are as they were afterwards, whoever leaves last."""
+"""numpy's number of threads is restored, whichever user leaves last."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import pytest
 
 from torch_diode.model.serving.one_thread import _openblas, one_thread
 
-found = _openblas()
-pytestmark = pytest.mark.skipif(found is None, reason="numpy is not linked with OpenBLAS")
+libraries = _openblas().lib_controllers
+pytestmark = pytest.mark.skipif(not libraries, reason="numpy is not linked with OpenBLAS")
 
 
 @pytest.fixture
 def threads():
-    """OpenBLAS set to two threads, and a function that says what it is set to."""
-    get, put = found
-    before = get()
-    put(2)
-    yield get
-    put(before)
+    """OpenBLAS set to two threads, and a function that returns its setting."""
+    (library, *_) = libraries
+    before = library.get_num_threads()
+    library.set_num_threads(2)
+    yield library.get_num_threads
+    library.set_num_threads(before)
 
 
 def test_one_inside_and_the_same_as_before_outside(threads):
@@ -37,7 +37,7 @@ def test_an_error_inside_changes_nothing(threads):
     assert threads() == 2
 
 
-def test_threads_that_overlap_put_it_back_together(threads):
+def test_overlapping_threads_restore_it_together(threads):
     entered, leave = threading.Event(), threading.Event()
 
     def other():

@@ -10,11 +10,11 @@ import pytest
 
 from torch_diode.candidates import candidate_space
 from torch_diode.model.checkpoint import load_network
-from torch_diode.model.features.extractor import TEMPLATES
+from torch_diode.model.features.names import TEMPLATES
 from torch_diode.model.registry import ModelRegistry, shipped_folders
 from torch_diode.model.serving.inference import NumpyNetwork
 from torch_diode.model.training import candidate_sampling
-from torch_diode.model.training.candidate_sampling import near_choices
+from torch_diode.model.training.candidate_sampling import sample_candidates
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.problem import MMShape
 
@@ -30,7 +30,7 @@ def network(hardware):
 
 
 def near(network, hardware, seed=0, templates=(ATEN, *TEMPLATES)):
-    return near_choices(PROBLEMS, *network, hardware, templates, BEST, OTHERS, seed)
+    return sample_candidates(PROBLEMS, *network, hardware, templates, BEST, OTHERS, seed)
 
 
 def test_the_first_are_there_and_some_others_and_aten(network, hardware):
@@ -52,24 +52,26 @@ def test_a_seed_draws_other_others(network, hardware):
 
 def test_a_process_that_is_killed_costs_time_only(network, hardware, monkeypatch):
     alone = near(network, hardware)
-    monkeypatch.setattr(candidate_sampling, "_WORTH_A_PROCESS", 2)
+    monkeypatch.setattr(candidate_sampling, "_PROBLEMS_PER_PROCESS", 2)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    this, ask = os.getpid(), candidate_sampling._Ask.__call__
+    this, ask = os.getpid(), candidate_sampling._Sampler.__call__
 
     def dying(self, number, problem):
         if os.getpid() != this:
             os.kill(os.getpid(), signal.SIGKILL)
         return ask(self, number, problem)
 
-    monkeypatch.setattr(candidate_sampling._Ask, "__call__", dying)
+    monkeypatch.setattr(candidate_sampling._Sampler, "__call__", dying)
     assert [list(some) for some in near(network, hardware)] == [list(some) for some in alone]
 
 
 def test_many_processes_find_what_one_does(network, hardware, monkeypatch):
     alone = near(network, hardware)
-    monkeypatch.setattr(candidate_sampling, "_WORTH_A_PROCESS", 2)
+    monkeypatch.setattr(candidate_sampling, "_PROBLEMS_PER_PROCESS", 2)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    monkeypatch.setattr(candidate_sampling._Ask, "__call__", _told(candidate_sampling._Ask.__call__))
+    monkeypatch.setattr(
+        candidate_sampling._Sampler, "__call__", _told(candidate_sampling._Sampler.__call__)
+    )
     together = near(network, hardware)
     assert [list(some) for some, _ in together] == [list(some) for some in alone]
     assert os.getpid() not in {pid for _, pid in together}

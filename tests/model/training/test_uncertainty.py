@@ -10,7 +10,7 @@ import torch
 
 from torch_diode.model.networks.timing_models import build_network
 from torch_diode.model.serving.inference import NumpyNetwork
-from torch_diode.model.training.calibration import decisions
+from torch_diode.model.training.uncertainty import calibration_points
 from torch_diode.model.training.uncertainty import (
     CONFIGS,
     VENDOR,
@@ -88,7 +88,7 @@ def found(table):
     made = []
     for _ in range(8):
         times = table.time_us * np.exp(sigma * rng.standard_normal(len(sigma)))
-        made += decisions(replace(exact(table), time_us=times), table.target, sigma)
+        made += calibration_points(replace(exact(table), time_us=times), table.target, sigma)
     return made
 
 

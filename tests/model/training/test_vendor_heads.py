@@ -13,7 +13,7 @@ from torch_diode.model.evaluation.scoring import predict_log_ratio, predict_time
 from torch_diode.model.features.table import feature_table
 from torch_diode.model.serving.inference import NumpyNetwork
 from torch_diode.model.training.trainer import TrainingOptions, split_table, train
-from torch_diode.model.training.vendor_calls import aten_calls, split_calls
+from torch_diode.model.training.batches import aten_calls, split_calls
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import Dataset
