@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.settings import Settings
-from torch_diode.model.registry import SHIPPED, shipped_model
+from torch_diode.model.registry import resolve_model
 from torch_diode.types.hardware import Hardware
-
-if TYPE_CHECKING:
-    from torch_diode.model.registry import ModelPointer
 
 NO_MODEL = "no model for this hardware"
 NONE = "none"
@@ -89,28 +85,17 @@ def _model(hardware: Hardware, named: str) -> Iterator[Heuristic]:
     """The model named by the user, or else the registered model of a close relative, from the
     user's folders first."""
     from torch_diode.heuristics.model import ModelHeuristic
-    from torch_diode.model.checkpoint import load_model
 
-    if named in ("", SHIPPED):
-        pointer = shipped_model(hardware) if named else _auto_model(hardware)
-        if pointer is None:
-            return
-        model, name = pointer.load(), pointer.hardware
-    else:
-        model, name = load_model(named), named
+    pointer = resolve_model(named, hardware)
+    if pointer is None or not (named or close_relative(hardware, pointer.hardware)):
+        return
+    model = pointer.load()
     model.require(hardware)
-    yield ModelHeuristic(model, f"model {name}")
-
-
-def _auto_model(hardware: Hardware) -> ModelPointer | None:
-    from torch_diode.model.registry import ModelRegistry
-
-    pointer = ModelRegistry().find("matmul", hardware)
-    return pointer if pointer and close_relative(hardware, pointer.hardware) else None
+    yield ModelHeuristic(model, f"model {pointer.label}")
 
 
 def close_relative(hardware: Hardware, name: str) -> bool:
-    """Whether the model of chip `name` may decide for this hardware by default.
+    """True if the model of chip `name` may decide for this hardware by default.
 
     Requires the same architecture and number of units, and similar memory bandwidth: an H20 shares
     only its architecture with an H200.

@@ -80,7 +80,7 @@ class MatmulIntegration(ChoicesIntegration):
         return {} if self._decider is None else self._decider.loaded()
 
     def has_heuristic(self) -> bool:
-        """Whether a heuristic was found for any hardware so far."""
+        """True if a heuristic was found for any hardware so far."""
         if self.settings.heuristic is not None:
             return True
         return self._decider is not None and self._decider.has_heuristic()

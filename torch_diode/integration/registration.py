@@ -146,7 +146,7 @@ class Registration:
 
 
 def has_torch() -> bool:
-    """Whether torch can be imported, without doing so."""
+    """True if torch can be imported; does not import it."""
     return "torch" in sys.modules or importlib.util.find_spec("torch") is not None
 
 

@@ -53,7 +53,7 @@ class CacheKeys:
 
     @property
     def attached(self) -> bool:
-        """Whether torch's class has been patched yet."""
+        """True once torch's class is patched."""
         return self._details is not None
 
     def fingerprint(self, devices: Iterable[Any]) -> str:

@@ -56,7 +56,7 @@ class HandlerSlot:
 
     @property
     def attached(self) -> bool:
-        """Whether torch's slot has been reached yet."""
+        """True once torch's slot is patched."""
         return self._slot is not None
 
     def _on_import(self, virtualized: ModuleType) -> None:
@@ -101,8 +101,8 @@ class HandlerSlot:
         return compose(handler, mixins) if mixins else None
 
     def _is_on(self, integration: ChoicesIntegration) -> bool:
-        """Whether its interface works; probed at the first use of the handler, since before that
-        Inductor may be only partly imported."""
+        """True if its interface works. Probed at the first use of the handler: before, Inductor may
+        be only partly imported."""
         if integration.state not in (ON, FAILED):
             reason = integration.probe()
             integration.state = FAILED if reason else ON
