@@ -1,4 +1,4 @@
-"""What the pages point at is there, and the API page leaves nothing out."""
+"""Links, files, commands and names in the pages exist, and the reference is complete."""
 
 from __future__ import annotations
 
@@ -22,10 +22,18 @@ def test_every_public_name_is_in_the_api_page():
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_within_the_project_lead_somewhere(page):
+def test_links_within_the_project_exist(page):
     path = ROOT / page
     links = _LINK.findall(path.read_text(encoding="utf-8"))
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_every_file_in_the_architecture_exists():
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    files = re.findall(r"`([\w/]+\.py)`", text)
+    assert len(files) > 40
+    missing = {f for f in files if not ((ROOT / "torch_diode" / f).exists() or (ROOT / f).exists())}
+    assert missing == set()
 
 
 def test_every_command_is_in_the_commands_page():
