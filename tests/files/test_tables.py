@@ -62,7 +62,7 @@ ONE = "mm:8x8x8:float16:nn"
         ({"hardware": {"nvidia-h200": {"mm": [{"template": "aten"}]}}}, "problem key: got 'mm'"),
         ({"hardware": {"nvidia-h200": {ONE: {}}}}, f"{ONE}: got dict; expected a list"),
         ({"hardware": {"nvidia-h200": {ONE: []}}}, "got no candidate"),
-        ({"hardware": {"nvidia-h200": {ONE: [5]}}}, f"{ONE}: table entry: got 5"),
+        ({"hardware": {"nvidia-h200": {ONE: [5]}}}, f"{ONE}: table entry: got int"),
         ({"hardware": {"nvidia-h200": {ONE: [{"template": "triton::mm"}]}}}, f"{ONE}: Candidate"),
         (
             {"hardware": {"nvidia-h200": {ONE: [{"template": "aten", "time_us": 10**400}]}}},

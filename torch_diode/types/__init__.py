@@ -1,4 +1,4 @@
-"""What torch-diode talks about: problems, candidates, timings, and sets of them.
+"""The domain types: problems, candidates, timings, rankings, and sets of them.
 
-Frozen, checked on construction, and free of torch: this room imports no other.
+Frozen, checked on construction, and free of torch; this package imports no other.
 """

@@ -15,12 +15,17 @@ STATUSES = ("ok", "out_of_resources", "failed", "wrong")
 """Outcomes of timing a candidate: a time, or why there is none."""
 
 
+_LIMITS = dict.fromkeys(("block_m", "block_n", "block_k"), (1, 4096))
+_LIMITS |= {"num_warps": (1, 64), "group_m": (1, 1024), "num_stages": (0, 32)}
+_LIMITS |= {"waves_per_eu": (0, 16), "matrix_instr_nonkdim": (0, 64), "kpack": (0, 8)}
+
+
 @dataclass(frozen=True, order=True)
 class TritonGEMMConfig:
     """The meta-parameters of a Triton matmul template.
 
-    What follows from the problem (EVEN_K, ALLOW_TF32, ACC_TYPE, the grid) is not here: it is
-    derived where a kernel is made. The last three are AMD's; 0 leaves them to the compiler.
+    Arguments that follow from the problem (EVEN_K, ALLOW_TF32, ACC_TYPE, the grid) are derived when
+    a kernel is generated. The last three are AMD's; 0 leaves them to the compiler.
     """
 
     block_m: int
@@ -34,35 +39,21 @@ class TritonGEMMConfig:
     kpack: int = 0
 
     def __post_init__(self) -> None:
-        owner, put = "TritonGEMMConfig", object.__setattr__
-        for field in ("block_m", "block_n", "block_k"):
-            number = validation.power_of_two(owner, field, getattr(self, field), low=1, high=4096)
-            put(self, field, number)
-        put(
-            self,
-            "num_warps",
-            validation.power_of_two(owner, "num_warps", self.num_warps, low=1, high=64),
-        )
-        limits = {
-            "group_m": (1, 1024),
-            "num_stages": (0, 32),
-            "waves_per_eu": (0, 16),
-            "matrix_instr_nonkdim": (0, 64),
-            "kpack": (0, 8),
-        }
-        for field, (low, high) in limits.items():
-            value = getattr(self, field)
-            put(self, field, validation.whole_number(owner, field, value, low=low, high=high))
+        for field, (low, high) in _LIMITS.items():
+            powers = field.startswith("block_") or field == "num_warps"
+            check = validation.power_of_two if powers else validation.whole_number
+            number = check("TritonGEMMConfig", field, getattr(self, field), low=low, high=high)
+            object.__setattr__(self, field, number)
 
     def to_dict(self) -> dict[str, int]:
-        """As JSON holds it; AMD's fields only where they are set."""
+        """The JSON form; AMD's fields only where they are set."""
         return {
             f: v for f in CONFIG_FIELDS if (v := getattr(self, f)) or f not in _SILENT_WHEN_ZERO
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TritonGEMMConfig:
-        """From JSON; an unknown field is refused."""
+        """Parse the JSON form; an unknown field is refused."""
         blocks = ("block_m", "block_n", "block_k")
         validation.known_keys("TritonGEMMConfig", data, CONFIG_FIELDS, required=blocks)
         return cls(**data)
@@ -137,7 +128,7 @@ class Candidate:
         return first, second
 
     def to_dict(self) -> dict[str, Any]:
-        """Flat, as `rank` and the files have it: template, then the config's fields."""
+        """The flat form of `rank` and the files: template, then the config's fields."""
         data: dict[str, Any] = {"template": self.template}
         if self.config is not None:
             data |= self.config.to_dict()
@@ -147,7 +138,7 @@ class Candidate:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Candidate:
-        """From the flat form."""
+        """Parse the flat form."""
         known = ("template", *CONFIG_FIELDS, "split_k")
         validation.known_keys("candidate", data, known, required=("template",))
         config = {f: data[f] for f in CONFIG_FIELDS if f in data}

@@ -1,4 +1,4 @@
-"""Many candidates as arrays, one array a field: what hot paths work on instead of objects."""
+"""Candidates as arrays, one array per field, for hot paths."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Keys = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """A structure of arrays. A field a candidate does not have is 0 (`split_k` is then 1)."""
+    """A structure of arrays. Fields that a candidate does not have are 0, `split_k` is then 1."""
 
     templates: tuple[str, ...]
     """The distinct templates; `template` holds indices into it."""
@@ -67,7 +67,7 @@ class Candidates:
             yield _candidate(self.templates[template], *numbers)
 
     def is_template(self, name: str) -> npt.NDArray[np.bool_]:
-        """Which candidates use this template."""
+        """Mask of the candidates of this template."""
         if name not in self.templates:
             return np.zeros(len(self), dtype=bool)
         return np.asarray(self.template == self.templates.index(name))
@@ -97,7 +97,7 @@ class Candidates:
 
     @classmethod
     def concat(cls, parts: Iterable[Candidates]) -> Candidates:
-        """All of these, one after the other."""
+        """Concatenate."""
         items = list(parts)
         templates = tuple(dict.fromkeys(name for part in items for name in part.templates))
         codes = [
@@ -114,6 +114,6 @@ class Candidates:
 
 @lru_cache(maxsize=2**16)
 def _candidate(template: str, *numbers: int) -> Candidate:
-    """The object for a row, made and checked once: the same few thousand come again and again."""
+    # Cached: the same few thousand candidates recur.
     *config, split_k = numbers
     return Candidate(template, TritonGEMMConfig(*config) if config[0] else None, split_k)

@@ -1,4 +1,4 @@
-"""The dataset: timings as columns, millions of them, checked whole when it is made."""
+"""The dataset: timings as columns, checked on construction, and grouping of its rows."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from torch_diode.types.timing import Timing
 
 Provenance = Mapping[str, tuple[str, ...]]
 DUPLICATES = ("refuse", "first", "last")
-"""What a merge may do with a timing it meets twice."""
-
+"""Ways to merge a timing that occurs twice."""
 
 Ids = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """For each row its group's number (0, 1, …, in order of first appearance)."""
+    """The group number of each row (0, 1, …, in order of first appearance), and the first row of
+    each group."""
 
     ids: Ids
     first: Ids
@@ -55,10 +55,10 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Timings as columns. Rows are views, made when asked for.
+    """Timings as columns; rows become objects when accessed.
 
-    `provenance` holds what is true of the whole: for each name, the values met (a merge unites
-    them), such as the dates of collection and, as `templates`, `name=hash` of each template.
+    `provenance` describes the whole: names with their values, which a merge unites, such as the
+    dates of collection and, as `templates`, `name=hash` of each template.
     """
 
     table: pa.Table
@@ -73,7 +73,7 @@ class Dataset:
     def from_columns(
         cls, values: Mapping[str, Any], provenance: Provenance | None = None
     ) -> Dataset:
-        """From lists or arrays by column name; what has a default may be left out."""
+        """From lists or arrays by column name; columns with a default may be left out."""
         try:
             table = pa.table(dict(values))
         except (pa.ArrowException, TypeError) as fault:
@@ -134,8 +134,7 @@ class Dataset:
 
     @property
     def template_hashes(self) -> dict[str, str]:
-        """The hash of each template that was measured, where that is known and there is one; a
-        template without is named with none."""
+        """The source hash of each measured template that has exactly one."""
         pairs = [text.partition("=") for text in self.provenance.get("templates", ())]
         names = [name for name, _, _ in pairs]
         return {name: text for name, _, text in pairs if text and names.count(name) == 1}
@@ -154,7 +153,7 @@ class Dataset:
         return MMShape(**{n: self.table.column(n)[row].as_py() for n in spec.PROBLEM_NAMES})
 
     def take(self, rows: npt.NDArray[Any]) -> Dataset:
-        """The rows of these numbers (or this mask), in this order."""
+        """The rows with these numbers (or under this mask), in this order."""
         rows = np.asarray(rows)
         if rows.dtype == np.bool_:
             return Dataset(self.table.filter(pa.array(rows)), self.provenance)
@@ -188,12 +187,12 @@ class Dataset:
             table = table.take(pa.array(np.sort(keep)))
         united: dict[str, tuple[str, ...]] = {}
         for part in parts:
-            for name, met in part.provenance.items():
-                united[name] = tuple(sorted({*united.get(name, ()), *met}))
+            for name, texts in part.provenance.items():
+                united[name] = tuple(sorted({*united.get(name, ()), *texts}))
         if "templates" in united:
-            # What a part does not tell must not be taken for what another one does.
-            untold = [part for part in parts if "templates" not in part.provenance]
-            names = {name for part in untold for name in part.texts("template")}
+            # The hashes of one part do not hold for a part without any: mark those as unknown.
+            unknown = [part for part in parts if "templates" not in part.provenance]
+            names = {name for part in unknown for name in part.texts("template")}
             marks = {f"{name}=" for name in names if name.startswith("triton::")}
             united["templates"] = tuple(sorted({*united["templates"], *marks}))
         return cls(table, united)
@@ -221,15 +220,15 @@ class Dataset:
 
 def _provenance(given: Provenance) -> Provenance:
     """Names in order, each with its distinct values in order."""
-    for name, met in given.items():
+    for name, texts in given.items():
         validation.instance("dataset", "provenance name", name, str)
-        if isinstance(met, str) or not all(isinstance(text, str) for text in met):
-            validation.refuse("dataset", f"provenance {name!r:.80}", met, "several texts")
+        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+            validation.refuse("dataset", f"provenance {name!r:.80}", texts, "several texts")
     return {name: tuple(sorted(set(given[name]))) for name in sorted(given)}
 
 
 def _mix(rows: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Fold one word a row into 64 bits a row (splitmix64's finaliser)."""
+    """Fold one word per row into 64 bits per row (splitmix64's finaliser)."""
     x = (rows * np.uint64(0x9E3779B97F4A7C15)) ^ (words + np.uint64(0x632BE59BD9B4E019))
     x ^= x >> np.uint64(30)
     x *= np.uint64(0xBF58476D1CE4E5B9)
@@ -273,9 +272,9 @@ def _shortest(value: float | None) -> float | None:
 
 
 def group(table: pa.Table, names: Sequence[str]) -> Groups:
-    """Number the distinct combinations of `names`' values.
+    """Group rows by the values of these columns.
 
-    Rows of one group mostly stand together, so runs are found first and only their heads numbered.
+    Rows of one group are mostly adjacent, so runs are found first and only their heads numbered.
     """
     columns = [column_numbers(table.column(name)) for name in names]
     starts = np.zeros(table.num_rows, dtype=bool)
@@ -290,10 +289,10 @@ def group(table: pa.Table, names: Sequence[str]) -> Groups:
 
 
 def number_rows(columns: list[npt.NDArray[Any]], rows: int) -> Ids:
-    """For each row a number that equal rows share: 0, 1, …, in order of first appearance.
+    """Number rows so that equal rows share a number: 0, 1, …, in order of first appearance.
 
-    Columns are folded in one after the other as digits of a mixed-radix number; before it could
-    overflow, the numbers so far are made dense again, so the result is exact, not a hash.
+    Columns are the digits of a mixed-radix number. Before it could overflow, the numbers so far are
+    made dense again: the result is exact, not a hash.
     """
     ids = np.zeros(rows, dtype=np.int64)
     span = 1
@@ -329,8 +328,8 @@ def _dense(values: Ids) -> Ids:
 
 
 def _check_unique(table: pa.Table) -> None:
-    """Refuse a timing that stands twice. Problems and candidates are numbered apart: each is few,
-    so their pairs fit a bitmap, and no row has to be hashed."""
+    """Refuse duplicate timings. Problems and candidates are numbered separately: there are few of
+    each, so their pairs can be counted without hashing rows."""
     problems = group(table, (*spec.GROUP_NAMES, *spec.MEASURED_NAMES)).ids
     columns = [column_numbers(table.column(name)) for name in spec.CANDIDATE_NAMES]
     pairs = number_rows(columns, table.num_rows)

@@ -1,7 +1,7 @@
 """The errors torch-diode raises, all under one root.
 
-Every message states what was got, what was expected and what to do about it, in one sentence,
-because the command line prints it as it is and exits with code 2.
+Every message states in one sentence what was got, what was expected and what to do about it: the
+command line prints it unchanged and exits with code 2.
 """
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ KINDS = ("cuda", "rocm", "xpu", "cpu")
 
 @dataclass(frozen=True)
 class Hardware:
-    """A chip as the candidate space and the features see it. 0 stands for "not known".
+    """A chip's properties, for the candidate space and the features; 0 means unknown.
 
     `arch` is the compiler's name for the instruction set (`sm_90`, `gfx942`, `x86_64`): chips that
-    share it run the same kernels, which is what makes one the next best stand-in for another.
+    share it run the same kernels.
     """
 
     name: str
@@ -51,15 +51,15 @@ class Hardware:
             validation.fraction("Hardware", *rate, expected="a rate as a number, 0 or more")
 
     def __hash__(self) -> int:
-        """By name alone: a decision looks things up by chip ten times, and names seldom meet."""
+        """By name alone, for speed: a decision has ten lookups by chip."""
         return hash(self.name)
 
     def peak_tflops(self, dtype: str) -> float:
-        """Peak matrix rate for a dtype in TFLOP/s, 0 where it is not known."""
+        """Peak matrix rate for a precision in TFLOP/s, 0 where it is unknown."""
         return dict(self.tflops).get(dtype, 0.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it; what is not known is left out."""
+        """The JSON form, without unknown properties."""
         data = {name: value for name, value in asdict(self).items() if value}
         if self.tflops:
             data["tflops"] = dict(self.tflops)
@@ -67,7 +67,7 @@ class Hardware:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Hardware:
-        """From JSON; an unknown field is refused."""
+        """Parse the JSON form; an unknown field is refused."""
         validation.known_keys(
             "hardware", data, tuple(f.name for f in fields(cls)), ("name", "kind")
         )

@@ -14,7 +14,7 @@ OPS = ("mm", "addmm", "bmm", "baddbmm")
 BATCHED = frozenset({"bmm", "baddbmm"})
 BIASES = ("none", "vector", "matrix")
 LAYOUTS = ("nn", "nt", "tn", "tt")
-"""Of A and B: t for one that lies transposed."""
+"""Layouts of A and B: t for transposed."""
 _DEFAULT_BIAS = {"mm": "none", "bmm": "none", "addmm": "vector", "baddbmm": "matrix"}
 
 DTYPES = (
@@ -42,12 +42,12 @@ _KEY = re.compile(
 
 @dataclass(frozen=True, order=True)
 class MMShape:
-    """One operation to run: what, how large, in which dtypes and layout.
+    """One operation to run: op, sizes, dtypes and layout.
 
-    `transpose_a` says that A lies in memory as the transpose of a row-major matrix (column-major),
-    `transpose_b` the same of B: `x @ w.T` with a row-major `w` has `transpose_b=True`.
-    `bias` is what addmm and baddbmm add: a `vector` along N, or a full `matrix`.
-    `tf32` says that float32 products may be computed in TF32, which makes another problem of it.
+    `transpose_a`: A is stored as the transpose of a row-major matrix (column-major); `transpose_b`:
+    the same of B. `x @ w.T` with a row-major `w` has `transpose_b=True`.
+    `bias`: what addmm and baddbmm add, a `vector` along N or a full `matrix`.
+    `tf32`: float32 products may be computed in TF32, which makes it a different problem.
     """
 
     op: str
@@ -108,7 +108,7 @@ class MMShape:
 
     @property
     def bytes_moved(self) -> int:
-        """The least that has to pass through device memory: inputs once, output once."""
+        """The least memory traffic: inputs read once, output written once."""
         inputs = (self.M * self.K + self.K * self.N) * DTYPE_BYTES[self.dtype]
         bias = {"none": 0, "vector": self.N, "matrix": self.M * self.N}[self.bias]
         return self.B * (inputs + (self.M * self.N + bias) * DTYPE_BYTES[self.out_dtype])
@@ -158,12 +158,12 @@ class MMShape:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it: all fields, in the order op, B, M, N, K, then the rest."""
+        """The JSON form: all fields, in the order op, B, M, N, K, then the rest."""
         return {field: getattr(self, field) for field in PROBLEM_FIELDS}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MMShape:
-        """From JSON; what has a default may be left out, an unknown field is refused."""
+        """Parse the JSON form; fields with a default may be left out, unknown ones are refused."""
         validation.known_keys("problem", data, PROBLEM_FIELDS, required=("op", "M", "N", "K"))
         return cls(**data)
 

@@ -1,4 +1,4 @@
-"""A heuristic's answer: the candidates in order, with the time it expects of each."""
+"""A heuristic's answer: the candidates in order, with their predicted times."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from torch_diode.types.timing import Prediction
 class Ranking:
     """Positions of the candidates, best first, and predicted microseconds by position.
 
-    `order` may leave candidates out (a table knows a few); `predicted_us` has one value for every
-    candidate, NaN where the heuristic only orders and names no time. `sigma` is the heuristic's
-    estimate of its own error, as a fraction, by position. `open_sizes` says that the times are of
-    kernels that get their sizes as arguments, as a sweep's do. Checked on construction: a wrong
-    answer must not get as far as a compile.
+    `order` may be partial (a table has a few candidates); `predicted_us` has one value for every
+    candidate, NaN where the heuristic predicts no time. `sigma` is the heuristic's estimate of its
+    own error by position, as a fraction. `open_sizes`: the times are of kernels that get their
+    sizes as arguments, as a sweep's do. Checked on construction, before it reaches a compile.
     """
 
     order: npt.NDArray[np.int64]

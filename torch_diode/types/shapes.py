@@ -1,4 +1,4 @@
-"""Sets of problems: what to collect, what to validate on, what a user's program contains."""
+"""Sets of problems: to collect, to validate on, or from a user's program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch_diode.types.problem import OPS, PROBLEM_FIELDS, MMShape
 
 @dataclass(frozen=True)
 class CountedShape:
-    """A problem, how often it occurs, and where it comes from."""
+    """A problem, its number of occurrences and its origin."""
 
     problem: MMShape
     count: int = 1
@@ -26,7 +26,7 @@ class CountedShape:
             validation.refuse("shape", "origin", self.origin, "a text of at most 500 characters")
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it, the fields that have their default left out."""
+        """The JSON form, without fields that have their default."""
         own = self.problem
         plain = MMShape(own.op, own.M, own.N, own.K, dtype=own.dtype)
         always = ("op", "M", "N", "K", "dtype")
@@ -39,7 +39,7 @@ class CountedShape:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CountedShape:
-        """From JSON; an unknown field is refused."""
+        """Parse the JSON form; an unknown field is refused."""
         validation.known_keys("shape", data, (*PROBLEM_FIELDS, "count", "origin"))
         problem = MMShape.from_dict({f: data[f] for f in PROBLEM_FIELDS if f in data})
         return cls(problem, data.get("count", 1), data.get("origin", ""))

@@ -1,4 +1,4 @@
-"""The solution: configs somebody settled on beforehand, to hold a model's choice against."""
+"""The solution: configs chosen beforehand, to compare a model's choice with."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ from torch_diode.types.problem import OPS, MMShape
 
 @dataclass(frozen=True)
 class SolutionConfig:
-    """A config, or the part of one that a solution names; the problem it is for, if any.
-
-    A field that is not named matches any value: a file may settle the blocks and leave stages and
-    warps open.
-    """
+    """A config or a part of one, and the problem it is for, if any. Missing fields match any value:
+    a file may give blocks without stages and warps."""
 
     fields: tuple[tuple[str, int], ...]
     op: str | None = None
@@ -36,12 +33,12 @@ class SolutionConfig:
             validation.whole_number("solution config", "M, N, K", size, low=1)
 
     def is_for(self, problem: MMShape) -> bool:
-        """Whether it speaks about this problem."""
+        """True if the config is for this problem."""
         sizes = (problem.M, problem.N, problem.K)
         return self.op in (None, problem.op) and self.sizes in (None, sizes)
 
     def matches(self, config: TritonGEMMConfig) -> bool:
-        """Whether a config has every value this one names."""
+        """True if a config has every value of this one."""
         return all(getattr(config, name) == value for name, value in self.fields)
 
 
@@ -59,12 +56,12 @@ class Solution:
             validation.refuse("solution", "name", self.name, "a text")
 
     def configs_for(self, problem: MMShape) -> tuple[SolutionConfig, ...]:
-        """What the solution would try on a problem."""
+        """The configs for a problem."""
         return tuple(config for config in self.configs if config.is_for(problem))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Solution:
-        """From any of the three forms: `configs` per problem, one `config` list, or one per op."""
+        """Parse any of the three forms: `configs` per problem, one `config` list, or one per op."""
         if "configs" in validation.mapping("solution", data):
             validation.known_keys("solution", data, ("name", "configs"))
             configs = [_per_problem(item) for item in _configs(data["configs"])]
@@ -86,7 +83,7 @@ _DERIVED = ("name", "grid", "EVEN_K", "ALLOW_TF32", "USE_FAST_ACCUM", "ACC_TYPE"
 
 
 def _fields(item: Any) -> tuple[tuple[str, int], ...]:
-    """A config's fields, without what older files also stored and the problem decides."""
+    """A config's fields, without those of older files that follow from the problem."""
     item = validation.mapping("solution config", item)
     return tuple((name, value) for name, value in item.items() if name not in _DERIVED)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableEntry:
-    """A candidate, what it took when it was measured, and the template it was measured with."""
+    """A candidate, its measured time, and the source hash of the template it was measured with."""
 
     candidate: Candidate
     time_us: float | None = None
@@ -37,7 +37,7 @@ class TableEntry:
             validation.name("table entry", "template_hash", self.template_hash, form, "a hash")
 
     def to_dict(self) -> dict[str, Any]:
-        """Flat: the candidate's fields, then the time and the hash where known."""
+        """The flat form: the candidate's fields, then the time and the hash where known."""
         data = self.candidate.to_dict()
         if self.time_us is not None:
             data["time_us"] = self.time_us
@@ -47,12 +47,10 @@ class TableEntry:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TableEntry:
-        """From the flat form."""
-        if not isinstance(data, dict):
-            raise InvalidValueError(f"table entry: got {data!r:.80}; expected an object")
-        own = ("time_us", "template_hash")
-        candidate = Candidate.from_dict({k: v for k, v in data.items() if k not in own})
-        return cls(candidate, data.get("time_us"), data.get("template_hash"))
+        """Parse the flat form."""
+        rest = dict(validation.mapping("table entry", data))
+        time_us, template_hash = rest.pop("time_us", None), rest.pop("template_hash", None)
+        return cls(Candidate.from_dict(rest), time_us, template_hash)
 
 
 Row = tuple[str, MMShape, tuple[TableEntry, ...]]
@@ -62,8 +60,7 @@ Row = tuple[str, MMShape, tuple[TableEntry, ...]]
 class Table:
     """Rows of (hardware, problem, candidates best first), each hardware and problem once.
 
-    Rows are kept sorted, so that two tables with the same content are the same file, and a
-    difference between two files is a difference in content.
+    Rows are sorted, so that tables with the same content are equal files.
     """
 
     rows: tuple[Row, ...] = ()
@@ -108,8 +105,7 @@ class Table:
 
     @classmethod
     def from_dataset(cls, dataset: Dataset, k: int = 1) -> Table:
-        """The k fastest candidates of every problem. A candidate measured more than once counts
-        with its best time."""
+        """The k fastest candidates of every problem, each with its best time."""
         times = dataset.values("time_us")
         if not np.isfinite(times).any():
             raise EmptySelectionError("table: got no timing that ran; expected at least one")

@@ -1,4 +1,4 @@
-"""What a candidate took, and what a heuristic thinks it will take."""
+"""Measured and predicted times of a candidate."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from torch_diode.types.validation import SLUG, VERSION
 
 @dataclass(frozen=True)
 class Timing:
-    """What a candidate took on a problem, on a hardware, and how that was measured.
+    """The time of a candidate on a problem and a hardware, and how it was measured.
 
-    `status` is `ok`, or why there is no time: `out_of_resources` (does not fit the chip),
-    `failed` (did not compile or launch), `wrong` (ran, and gave a wrong result).
-    `spread` is half the interquartile range over the median; `repeats` how often it ran.
+    `status` is `ok`, or the reason for a missing time: `out_of_resources` (does not fit the chip),
+    `failed` (did not compile or launch), `wrong` (gave a wrong result).
+    `spread` is half the interquartile range over the median; `repeats` the number of runs.
     """
 
     hardware: str
@@ -52,10 +52,10 @@ class Timing:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A candidate and the microseconds a heuristic expects it to take, None where it names none.
+    """A candidate and its predicted time, None where the heuristic predicts none.
 
-    `sigma` is the heuristic's own estimate of its error, as a fraction of the time; None where it
-    has none. `source` names the heuristic that spoke.
+    `sigma` is the heuristic's estimate of its own error as a fraction of the time, None where it
+    has none. `source` is the heuristic's name.
     """
 
     candidate: Candidate

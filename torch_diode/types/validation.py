@@ -1,4 +1,4 @@
-"""Checks that types run on construction; each names the field, the value and the remedy."""
+"""Checks of the types' fields; errors name the field, the value and the remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VERSION = r"([0-9A-Za-z][0-9A-Za-z.+_-]*)?"
 
 
 def refuse(owner: str, field: str, value: object, expected: str, remedy: str = "") -> NoReturn:
-    """Raise the one sentence every bad field ends in."""
+    """Raise the error of an invalid field."""
     shown = repr(value)
     if len(shown) > 80:
         shown = shown[:77] + "..."
@@ -68,7 +68,7 @@ def fraction(
 
 
 def _real(value: Any) -> float:
-    """`value` as a float; NaN where it is no number, or a whole one beyond any float."""
+    """`value` as a float; NaN where it is not a number or too large for a float."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
     try:
@@ -78,7 +78,7 @@ def _real(value: Any) -> float:
 
 
 def flag(owner: str, field: str, value: Any) -> bool:
-    """`value` as a bool; 0, 1 and numpy bools are not taken for one by accident."""
+    """`value` as a bool; numpy bools pass, 0 and 1 do not."""
     if isinstance(value, bool):
         return value
     if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
@@ -87,7 +87,7 @@ def flag(owner: str, field: str, value: Any) -> bool:
 
 
 def one_of(owner: str, field: str, value: Any, allowed: Sequence[str]) -> str:
-    """`value` if it is among `allowed`; a near miss is offered as the remedy."""
+    """`value` if it is among `allowed`; the remedy suggests a similar name."""
     if isinstance(value, str) and value in allowed:
         return value
     near = get_close_matches(value, allowed, n=1) if isinstance(value, str) else []
@@ -96,7 +96,7 @@ def one_of(owner: str, field: str, value: Any, allowed: Sequence[str]) -> str:
 
 
 def name(owner: str, field: str, value: Any, pattern: str, expected: str) -> str:
-    """`value` if it is a string that matches `pattern` whole."""
+    """`value` if it is a string that matches all of `pattern`."""
     if isinstance(value, str) and len(value) <= 200 and re.fullmatch(pattern, value):
         return value
     refuse(owner, field, value, expected)
