@@ -1,7 +1,6 @@
-"""How a decision is made: the protocol, and model, table, custom and analytical behind it.
+"""Heuristics: the protocol, and model, table, custom and analytical implementations.
 
-Names are loaded when they are asked for: a compile that only asks a model need not pay for the
-libraries that read tables.
+Names are imported on first use: a compile with a model does not load the libraries of tables.
 """
 
 from importlib import import_module

@@ -1,8 +1,7 @@
-"""The heuristic that needs no training: a model of tiles on units.
+"""A heuristic without training: an analytical model of tiles on units.
 
-It serves any GPU whose properties are known, as the last in a chain, and as the baseline that a
-trained model has to beat. It knows nothing of what compilers and libraries really do, so its order
-is rough, and its times are rougher.
+It applies to any GPU whose properties are known, as the last in a chain and as the baseline for
+trained models. It ignores what compilers and libraries do, so its order and its times are rough.
 """
 
 from __future__ import annotations
@@ -31,21 +30,20 @@ from torch_diode.types.ranking import Ranking
 
 _VERSION = "2"
 _ASSUMED_ERROR = 0.3
-"""Not measured: what such models are reported to be off by."""
+"""Error reported in the literature for such models, not measured here."""
 _VENDOR_TILES = ((64, 64), (64, 128), (128, 64), (128, 128), (64, 256), (128, 256), (256, 128))
 _VENDOR_BLOCK_BYTES = 128
 _VENDOR_SPLITS = (1, 2, 4, 8, 16)
 _VENDOR_LEAST_K = 128
 _UNALIGNED_STAGES = 2
-"""Loads of rows that start anywhere cannot be made asynchronous."""
+"""Loads of unaligned rows cannot be asynchronous."""
 _FLOAT32_BYTES = 4
 _KINDS_KEPT = 16
 
 
 class AnalyticalHeuristic(Heuristic):
-    """Orders ATen, splits of K and Triton configs by modelled time. Abstains on hardware whose
-    units, bandwidth or rate in the problem's dtype are not known, and on templates it has no
-    model of."""
+    """Orders ATen, splits of K and Triton configs by modelled time. Abstains on hardware with
+    unknown units, bandwidth or matrix rate, and on templates without a model."""
 
     steady = True
 
@@ -79,8 +77,8 @@ class AnalyticalHeuristic(Heuristic):
         return times
 
     def _vendor_us(self, problem: MMShape, parts: Floats, hardware: Hardware) -> Floats:
-        """The library, for each number of parts K comes in, as the best of a few well-built
-        tiles; it splits K further where tiles are too few."""
+        """Times of the library for each number of parts of K: the best of a few tiles, with K split
+        further where tiles are too few."""
         c = self.constants
         tiles, further = _vendor_tiles(DTYPE_BYTES[problem.dtype])
         rows = np.repeat(parts, len(further))
@@ -94,12 +92,12 @@ class AnalyticalHeuristic(Heuristic):
         return np.asarray(c.vendor_launch_us + best * slowdown)
 
     def _sum_us(self, problem: MMShape, parts: Floats, hardware: Hardware) -> Floats:
-        """Adding up the parts: each written once and read once."""
+        """Times of adding up the parts: each is written once and read once."""
         passed = 2.0 * problem.B * problem.M * problem.N * _FLOAT32_BYTES * parts
         return passed / (hardware.memory_gbps * 1e3 * self.constants.memory_efficiency)
 
     def why_abstained(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> str:
-        """What is not known that the model needs."""
+        """The properties or templates that the model does not know."""
         if not len(candidates):
             return "there are no candidates"
         rate = peak_tflops(problem, hardware)
@@ -120,7 +118,7 @@ _tiles: WeakKeyDictionary[Candidates, BoundedCache[Any, Tiles]] = WeakKeyDiction
 
 
 def _tiles_of(candidates: Candidates, problem: MMShape, hardware: Hardware) -> Tiles:
-    """Configs as the model sees them, worked out once for each kind of problem."""
+    """The tiles of the configs, computed once per kind of problem."""
     p = problem
     kind = (p.dtype, p.out_dtype, p.layout, p.tf32, p.op, p.bias, tma_aligned(p), hardware)
     kinds = _tiles.setdefault(candidates, BoundedCache(_KINDS_KEPT))
@@ -130,7 +128,6 @@ def _tiles_of(candidates: Candidates, problem: MMShape, hardware: Hardware) -> T
 
 
 def _new_tiles(candidates: Candidates, problem: MMShape, hardware: Hardware) -> Tiles:
-    """Where a candidate has no config, a stand-in of ones."""
     f = candidates.fields
     resources = resources_of(candidates, problem, hardware)
     stages = np.maximum(f["num_stages"], 1)
@@ -158,7 +155,7 @@ def _at_least_one(values: npt.NDArray[np.integer]) -> Floats:
 
 @lru_cache(maxsize=8)
 def _vendor_tiles(item: int) -> tuple[Tiles, Floats]:
-    """The library's tiles, once for each number of parts it may split K into, and that number."""
+    """The library's tiles, repeated for each number of parts of K, and that number."""
     blocks = np.repeat(np.array(_VENDOR_TILES, dtype=np.float64), len(_VENDOR_SPLITS), axis=0)
     count = len(blocks)
     tiles = Tiles(

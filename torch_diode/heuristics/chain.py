@@ -11,10 +11,10 @@ from torch_diode.types.ranking import Ranking
 
 
 class Chain(Heuristic):
-    """Asks each heuristic in turn; `Ranking.source` names the one that answered.
+    """Tries heuristics in turn; `Ranking.source` names the one that answered.
 
-    An error in one does not pass the question on to the next: a broken heuristic has to be seen,
-    and the compile falls back to torch's own choice.
+    An error does not lead to the next heuristic: it must be seen, and the compile falls back to
+    torch's own choice.
     """
 
     def __init__(self, *heuristics: Heuristic) -> None:
@@ -29,7 +29,7 @@ class Chain(Heuristic):
         self.name = "chain(" + ", ".join(heuristic.name for heuristic in heuristics) + ")"
 
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
-        """The first answer; None where all abstain, or there are none to ask."""
+        """The first answer; None where all abstain."""
         for heuristic in self.heuristics:
             ranking = heuristic.rank(problem, candidates, hardware)
             if ranking is not None:
@@ -47,5 +47,5 @@ class Chain(Heuristic):
         return "; ".join(reasons) or "the chain is empty"
 
     def fingerprint(self) -> str:
-        """The members' fingerprints in order: who is asked first matters."""
+        """The members' fingerprints in order."""
         return digest("chain", *(heuristic.fingerprint() for heuristic in self.heuristics))

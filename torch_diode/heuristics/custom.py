@@ -1,4 +1,4 @@
-"""A person's own logic as a heuristic: a function from a problem and its candidates to an order."""
+"""User functions as heuristics: from a problem and its candidates to an order."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Rule = Callable[[MMShape, Sequence[Candidate]], Iterable[Candidate] | None]
 
 
 class CandidateView(Sequence[Candidate]):
-    """The candidates as objects, each made when it is looked at: most rules look at few."""
+    """Candidates as a sequence of objects, created on access: most functions access few."""
 
     def __init__(self, candidates: Candidates) -> None:
         self.candidates = candidates
-        self._made: dict[int, Candidate] = {}
+        self._created: dict[int, Candidate] = {}
 
     def __len__(self) -> int:
         return len(self.candidates)
@@ -47,18 +47,18 @@ class CandidateView(Sequence[Candidate]):
         return map(self._at, range(len(self)))
 
     def _at(self, position: int) -> Candidate:
-        if position not in self._made:
-            self._made[position] = self.candidates[position]
-        return self._made[position]
+        if position not in self._created:
+            self._created[position] = self.candidates[position]
+        return self._created[position]
 
     def positions(self) -> dict[int, int]:
-        """By identity, where each candidate made so far stands."""
-        return {id(candidate): position for position, candidate in self._made.items()}
+        """Positions of the candidates created so far, by identity."""
+        return {id(candidate): position for position, candidate in self._created.items()}
 
 
 class CustomHeuristic(Heuristic):
-    """Asks a function. It may return all candidates or a few, best first; None or none of them is
-    to abstain."""
+    """Calls a function, which returns all candidates or a few, best first; None or an empty list
+    abstains."""
 
     def __init__(self, fn: Rule, name: str = "") -> None:
         if not callable(fn):
@@ -70,11 +70,11 @@ class CustomHeuristic(Heuristic):
     def __call__(
         self, problem: MMShape, candidates: Sequence[Candidate]
     ) -> Iterable[Candidate] | None:
-        """The function itself: a decorated one can still be called, and tested, as it is."""
+        """Call the function itself, so that a decorated one can be tested directly."""
         return self.fn(problem, candidates)
 
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
-        """The function's order, without times; what it raises passes on."""
+        """The function's order, without times; its errors propagate."""
         if not len(candidates):
             return None
         view = CandidateView(candidates)
@@ -96,15 +96,15 @@ class CustomHeuristic(Heuristic):
                 "list, or None to abstain"
             )
         chosen = list(answer)
-        made = view.positions()
-        order = [made.get(id(item), -1) for item in chosen]
+        positions = view.positions()
+        order = [positions.get(id(item), -1) for item in chosen]
         for i, item in enumerate(chosen):
             if order[i] < 0:
                 order[i] = self._search(item, view.candidates, problem)
         return np.array(order, dtype=np.int64)
 
     def _search(self, item: object, candidates: Candidates, problem: MMShape) -> int:
-        """A candidate the function made itself is as good as one it was handed, if it is there."""
+        """The position of a candidate that the function created itself."""
         position = None
         if isinstance(item, Candidate):
             position = position_of(item, candidates, problem)
@@ -116,8 +116,8 @@ class CustomHeuristic(Heuristic):
         return position
 
     def fingerprint(self) -> str:
-        """The function's `version`, if it has one, and its code with the values that uses. Where
-        a value is not plain and there is no version, a key of this object in this process."""
+        """The function's `version`, if any, its code and the values that uses. Where a value is
+        not plain and there is no version, a key of this object in this process."""
         version, text = getattr(self.fn, "version", None), code_text(self.fn)
         if text is None:
             text = f"{self._key} {os.getpid()}" if version is None else ""
@@ -127,7 +127,7 @@ class CustomHeuristic(Heuristic):
 
 
 def heuristic(decision: str, name: str = "") -> Callable[[Rule], CustomHeuristic]:
-    """Make a heuristic of a function: `@heuristic("matmul")`."""
+    """Decorator that makes a heuristic of a function: `@heuristic("matmul")`."""
     if decision not in DECISIONS:
         raise InvalidValueError(
             f"heuristic: got {decision!r:.80}; expected one of {', '.join(DECISIONS)}"

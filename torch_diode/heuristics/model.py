@@ -18,22 +18,21 @@ Times = npt.NDArray[np.floating]
 
 
 class TimingModel(Protocol):
-    """What a model has to offer to be used as a heuristic; the model room's wrapper does."""
+    """The interface of a model that can be used as a heuristic, such as `ModelWrapper`."""
 
     def predict_us(
         self, problem: MMShape, candidates: Candidates, hardware: Hardware
     ) -> tuple[Times, Times | None]:
-        """Microseconds for every candidate, in their order, and the model's error estimate as a
-        fraction of each, where it has one."""
+        """Microseconds of every candidate, in their order, and the model's error estimates as
+        fractions, if it has any."""
 
     def supports(self, problem: MMShape, hardware: Hardware) -> str | None:
-        """None where the model may be asked; otherwise the reason to abstain, as a sentence."""
+        """None where the model applies; otherwise the reason to abstain."""
 
     def fingerprint(self) -> str:
-        """Changes with the weights, the features, and anything else the times depend on."""
+        """Text that changes with the weights, the features, and anything else times depend on."""
 
-    # One more, if it is there: `open_sizes`, whether the times are of kernels that get their sizes
-    # as arguments.
+    # Optional: `open_sizes`, true if the times are of kernels that get their sizes as arguments.
 
 
 class ModelHeuristic(Heuristic):
@@ -45,8 +44,7 @@ class ModelHeuristic(Heuristic):
         self.model = model
         self.name = name
         self.note = note
-        """What its answers are given in spite of, such as another torch release; `status` shows
-        it."""
+        """Caveat reported with each answer, such as another torch release."""
 
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
         """All candidates by predicted time; None where the model does not support the problem."""

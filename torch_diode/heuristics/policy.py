@@ -1,4 +1,4 @@
-"""Which of the ranked candidates go to Inductor: pure functions, no torch in sight."""
+"""Selection of the ranked candidates that go to Inductor: pure functions, without torch."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.ranking import Ranking
 
 TOLERANCE = 0.002
-"""Benchmarking goes on until no more than this fraction of the time can be expected from more."""
+"""Expected regret at which no more candidates are added to a benchmark."""
 LEAST = 2
 MOST_TIMES_TOP = 3
 CHANCE_SLOWER = 0.3
-"""A single kernel takes ATen's place only if it is less likely than this to be slower."""
+"""A single kernel replaces ATen only if it is less likely than this to be slower."""
 FIXED_SIZES_US = 0.2
-"""A template with its sizes compiled in is this much faster than one that gets them as arguments,
-which is what sweeps time and models learn; ATen is not. On an H200, in the median: 0.18 below 6 us,
-0.21 from 6 to 20, 0.29 to 50, 0.38 above."""
+"""Gain of a template with its sizes compiled in over one that gets them as arguments, as in sweeps.
+Median on an H200: 0.18 below 6 us, 0.21 from 6 to 20, 0.29 to 50, 0.38 above; 0 for ATen."""
 _MOST_GAIN = 0.1
-"""Of any time."""
-_LOOKED_AT = 32
+"""The greatest gain, as a fraction of the time."""
+_MOST_CONSIDERED = 32
 
 
 def adjust_for_compile(
@@ -35,11 +34,10 @@ def adjust_for_compile(
     extra_us: float,
     template_us: float = 0.0,
 ) -> Ranking:
-    """The ranking of the kernels a compile would make: templates with their sizes compiled in where
-    those are fixed and the times are not of such kernels already, and so much added to ATen's time,
-    and to that of templates.
+    """The ranking of the kernels that a compile generates: sizes are compiled into templates if
+    they are fixed; `extra_us` is added to ATen's time, `template_us` to that of templates.
 
-    One that names no times, or orders by something else than its times, is left as it is.
+    A ranking without times, or not ordered by its times, is returned unchanged.
     """
     order, times = ranking.order, ranking.predicted_us
     fixed = fixed_sizes and ranking.open_sizes
@@ -57,26 +55,25 @@ def adjust_for_compile(
     aten = candidates.is_template(ATEN)
     if extra_us > 0:
         counted[aten] += extra_us
-        if sigma is not None:  # what is added is known better than the rest
+        if sigma is not None:  # the added time is exact
             sigma = np.where(aten, sigma * times / counted, sigma)
     again = order[np.argsort(counted[order], kind="stable")]
     return replace(ranking, order=again, predicted_us=counted, sigma=sigma)
 
 
 def fixed_sizes_gain(times_us: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """What templates of these times gain by having their sizes compiled in."""
+    """The gain of templates of these times from compiled-in sizes."""
     return np.minimum(FIXED_SIZES_US, _MOST_GAIN * times_us)
 
 
 def benchmark_count(ranking: Ranking, candidates: Candidates, top: int = 5) -> int:
-    """How many candidates to benchmark, ATen counted: as many as it takes until the regret to be
-    expected is within `TOLERANCE`, two at least and three times `top` at most; `top` where the
-    heuristic says nothing of its own error."""
+    """The number of candidates to benchmark, with ATen: the fewest whose expected regret is within
+    `TOLERANCE`, from 2 to three times `top`; `top` where the heuristic has no error estimate."""
     most = min(MOST_TIMES_TOP * top, len(ranking.order))
     if ranking.sigma is None:
         unranked = not candidates.is_template(ATEN)[ranking.order].any()
-        return min(top, len(ranking.order) + unranked)  # ATen is benchmarked all the same
-    rows = _as_benchmarked(ranking, candidates)[: max(_LOOKED_AT, most + 1)]
+        return min(top, len(ranking.order) + unranked)  # ATen is always benchmarked
+    rows = _as_benchmarked(ranking, candidates)[: max(_MOST_CONSIDERED, most + 1)]
     times, sigma = ranking.predicted_us[rows], ranking.sigma[rows]
     if not (np.isfinite(times).all() and np.isfinite(sigma).all()):
         return min(top, len(ranking.order))
@@ -86,10 +83,8 @@ def benchmark_count(ranking: Ranking, candidates: Candidates, top: int = 5) -> i
 
 
 def benchmark_set(ranking: Ranking, candidates: Candidates, count: int) -> list[int]:
-    """The `count` best positions, best first; ATen takes the last place if it earned none.
-
-    The kernel that wins a benchmark can then never be slower than what plain torch would run.
-    """
+    """The `count` best positions, best first; ATen takes the last place if it is not among them, so
+    that the winner of the benchmark is never slower than plain torch."""
     rows = [int(row) for row in ranking.order[:count]]
     vendor = np.flatnonzero(candidates.is_template(ATEN))
     if len(vendor) and int(vendor[0]) not in rows:
@@ -98,8 +93,8 @@ def benchmark_set(ranking: Ranking, candidates: Candidates, count: int) -> list[
 
 
 def single_choice_order(ranking: Ranking, candidates: Candidates) -> npt.NDArray[np.int64]:
-    """The order in which to try candidates where one is to run without a benchmark: the ranking's,
-    but ATen first where the best is too likely to be slower than it."""
+    """The order in which to try candidates without a benchmark: the ranking's, but ATen first where
+    the best is too likely to be slower."""
     order = ranking.order
     place = int(candidates.is_template(ATEN)[order].argmax())
     if ranking.sigma is None or place == 0:  # ATen is first, or not among them
@@ -113,8 +108,7 @@ def single_choice_order(ranking: Ranking, candidates: Candidates) -> npt.NDArray
 
 
 def _as_benchmarked(ranking: Ranking, candidates: Candidates) -> npt.NDArray[np.int64]:
-    """The order in which candidates get into a benchmark: ATen second at the latest, since it is
-    in any."""
+    """The order in which candidates enter a benchmark: ATen second at the latest."""
     order = ranking.order
     place = np.flatnonzero(candidates.is_template(ATEN)[order])
     if not len(place) or place[0] < LEAST:
@@ -123,7 +117,7 @@ def _as_benchmarked(ranking: Ranking, candidates: Candidates) -> npt.NDArray[np.
 
 
 def check_fits(ranking: Ranking, candidates: Candidates) -> None:
-    """Refuse a ranking of something else than these candidates."""
+    """Refuse a ranking that does not fit these candidates."""
     if not isinstance(ranking, Ranking):
         raise InvalidValueError(
             f"heuristic: got a {type(ranking).__name__}; expected a Ranking, or None to abstain"

@@ -1,4 +1,4 @@
-"""A lookup table as a heuristic: what somebody measured, or settled on, for exactly a problem."""
+"""A lookup table as a heuristic: candidates measured or chosen for exactly one problem."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from torch_diode.types.table import Table, TableEntry
 
 
 class LookupTable(Heuristic):
-    """Answers for the problems it has a row for, with the row's candidates that are on offer.
+    """Answers for problems it has a row for, with the row's candidates that are offered.
 
-    `template_hashes` are those of the templates torch has now, `releases` the torch and triton
-    that are here. An entry measured with another version of its template is passed over when
-    `strict`, and otherwise used with a note. Where it has no hash, the releases the table says it
-    was measured under decide; one that says nothing, as written by hand, is taken as it is.
+    `template_hashes` are those of torch's templates, `releases` the installed torch and triton. An
+    entry measured with another version of its template is skipped when `strict`, and otherwise used
+    with a note. An entry without a hash is compared by the table's releases; a table without those,
+    as written by hand, is used as it is.
     """
 
     steady = True
@@ -78,7 +78,7 @@ class LookupTable(Heuristic):
         return Ranking(order, times, self.name, note="; ".join(stale))
 
     def _stale(self, entry: TableEntry) -> str:
-        """What an entry was measured with that is no longer so; empty if nothing is known."""
+        """The reason why an entry is out of date; empty if it is not, or nothing is known."""
         template = entry.candidate.template
         now = self.template_hashes.get(template)
         if template == ATEN:
@@ -89,16 +89,16 @@ class LookupTable(Heuristic):
 
     @cached_property
     def _other_releases(self) -> str:
-        met = {name: text.split(", ") for name, text in self.table.provenance if text}
+        measured = {name: text.split(", ") for name, text in self.table.provenance if text}
         others = [
-            f"{name} {', '.join(met[name])}, this is {here}"
+            f"{name} {', '.join(measured[name])}, this is {here}"
             for name, here in self.releases.items()
-            if name in met and not same_release(here, met[name])
+            if name in measured and not same_release(here, measured[name])
         ]
         return f"measured under {' and '.join(others)}" if others else ""
 
     def why_abstained(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> str:
-        """No row, only stale entries, or none of the row's candidates on offer."""
+        """No row, only stale entries, or none of the row's candidates offered."""
         if self.rank(problem, candidates, hardware) is not None:
             return ""
         entries = self.table.lookup(hardware.name, problem)
@@ -109,7 +109,7 @@ class LookupTable(Heuristic):
         return f"{self.name}: none of its candidates for {problem} is on offer"
 
     def fingerprint(self) -> str:
-        """The rows, what they are held against, and how strictly."""
+        """The rows, the hashes and releases they are compared with, and `strict`."""
         against = sorted({**self.template_hashes, **self.releases}.items())
         marks = [f"{name}={text}" for name, text in against]
         return digest("table", self.name, str(self.strict), self._content, *marks)

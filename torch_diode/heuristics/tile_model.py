@@ -1,9 +1,9 @@
-"""How long a matmul kernel takes, from its tiles and the chip's properties alone.
+"""Analytical time of a matmul kernel, from its tiles and the chip's properties.
 
-A roofline with the two things that bend it for matrix multiplication: a kernel ends when its
-busiest unit does (tile and wave quantisation), and a tile has to be fed (shared memory's
-bandwidth, and the latency of loads that too few stages do not hide). Nothing is fitted to timings;
-the few constants are what data sheets and public microbenchmarks say, rounded.
+A roofline with two corrections: a kernel ends when its busiest unit does (tile and wave
+quantisation), and a tile has to be loaded (bandwidth of shared memory, and latency of loads that
+too few stages do not hide). Nothing is fitted to timings; the constants are from data sheets and
+public microbenchmarks, rounded.
 """
 
 from __future__ import annotations
@@ -25,56 +25,56 @@ _DIRECT_ROWS = 64
 
 @dataclass(frozen=True)
 class Constants:
-    """Every number in the model that is not the chip's or the problem's."""
+    """The model's constants, other than the chip's and the problem's properties."""
 
     launch_us: float = 2.0
-    """From one event to the next around a kernel that does nothing."""
+    """Time between events around an empty kernel."""
     tile_us: float = 0.9
-    """Filling the pipeline and writing the output, once for each round of tiles on a unit."""
+    """Time to fill the pipeline and write the output, per round of tiles on a unit."""
     persistent_fill: float = 0.3
-    """The part of it that a persistent kernel pays for each round after the first."""
+    """Fraction of `tile_us` that a persistent kernel takes per round after the first."""
     step_us: float = 0.01
-    """Waiting for one another, once for each step along K."""
+    """Synchronization per step along K."""
     load_latency_us: float = 0.7
-    """From asking for a block to having it in shared memory."""
+    """Latency of loading a block into shared memory."""
     memory_efficiency: float = 0.85
-    """The part of the published bandwidth that a kernel sees."""
+    """Fraction of the published bandwidth that kernels reach."""
     unit_bandwidth_share: float = 2.5
-    """How many times its even share of the bandwidth one unit can draw."""
+    """Greatest bandwidth of one unit, over its even share."""
     l2_over_memory: float = 2.2
     """Bandwidth of the L2 cache, over the memory's."""
     matrix_efficiency: float = 0.75
-    """The part of the peak rate that generated code reaches with large tiles."""
+    """Fraction of the peak rate that generated code reaches with large tiles."""
     fragment_efficiency: float = 0.62
-    """The same where operands pass through registers on chips whose matrix unit does without."""
+    """The same for operands in registers, on chips whose matrix unit reads shared memory."""
     shared_bytes_a_clock: float = 128.0
-    """Shared memory's bandwidth, a unit."""
+    """Bandwidth of shared memory per unit."""
     vendor_gain: float = 1.15
-    """How much faster a hand-built kernel of the same tile is, once it runs."""
+    """Speedup of a library's kernel of the same tile, without the launch."""
     vendor_launch_us: float = 0.8
-    """How much longer the library's kernel takes to start and end."""
+    """Additional launch time of the library's kernel."""
     descriptor_us: float = 2.0
-    """What a kernel with TMA spends on making its descriptors before its first load."""
+    """Time of a TMA kernel to create its descriptors before its first load."""
     unaligned_vendor: float = 1.5
     """Slowdown of the library where rows do not start on 16-byte boundaries."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """What the model needs to know of some kernels, one array a field, all floats."""
+    """Properties of kernels, one array per field."""
 
     block_m: Floats
     block_n: Floats
     block_k: Floats
     num_warps: Floats
     buffers: Floats
-    """Blocks of each operand in flight, the one being worked on included."""
+    """Blocks of each operand in flight, including the current one."""
     resident: Floats
-    """Blocks a unit can hold."""
+    """Blocks that fit a unit."""
     direct: Flags
-    """The matrix unit reads shared memory itself."""
+    """True if the matrix unit reads shared memory directly."""
     persistent: Flags
-    """One block a unit, which walks over tiles and loads the next while it stores the last."""
+    """True for one block per unit, which loads the next tile while it stores the last."""
 
 
 def tile_times_us(
@@ -85,8 +85,8 @@ def tile_times_us(
     parts: Floats | float = 1.0,
     gain: float = 1.0,
 ) -> Floats:
-    """Microseconds for each of the kernels. `parts` splits K, each part a problem of its own;
-    `gain` makes everything but the launch so many times faster."""
+    """Microseconds of each kernel. `parts` splits K into separate problems; `gain` is a speedup of
+    everything but the launch."""
     count = problem.B * parts * np.ceil(problem.M / tiles.block_m)
     count = count * np.ceil(problem.N / tiles.block_n)
     steps = np.ceil(np.ceil(problem.K / parts) / tiles.block_k)
@@ -111,7 +111,7 @@ def tile_times_us(
 
 
 def _soft_maximum(*times: Floats) -> Floats:
-    """A little above the longest: what takes nearly as long is never hidden completely."""
+    """Slightly above the maximum: nearly equal times do not overlap completely."""
     total = np.square(np.square(times[0]))
     for time in times[1:]:
         total = total + np.square(np.square(time))
@@ -124,19 +124,19 @@ def _bytes_moved(problem: MMShape, parts: Floats | float) -> Floats | float:
 
 
 def _bandwidth(active: Floats, hardware: Hardware, constants: Constants) -> Floats:
-    """Bytes a microsecond that so many units can draw from memory together."""
+    """Bytes per microsecond that this many units can load from memory."""
     whole = hardware.memory_gbps * 1e3 * constants.memory_efficiency
     share = active * (constants.unit_bandwidth_share / hardware.units)
     return np.asarray(whole * np.minimum(1.0, share))
 
 
 def _step_us(problem: MMShape, tiles: Tiles, hardware: Hardware, constants: Constants) -> Floats:
-    """One step along K of one tile with the unit to itself: arithmetic, or shared memory."""
+    """Time of one step along K of one tile alone on a unit: arithmetic or shared memory."""
     rate = peak_tflops(problem, hardware) * 1e6 / hardware.units * constants.matrix_efficiency
     slower = constants.fragment_efficiency if tiles.direct.any() else 1.0
     arithmetic = tiles.block_m * tiles.block_n * np.where(tiles.direct, 2 / rate, 2 / rate / slower)
 
-    # Through registers, a square of warps reads each operand once for each row or column of it.
+    # Through registers, a square of warps reads each operand once per row or column of warps.
     across = np.where(tiles.direct, 1.0, np.sqrt(tiles.num_warps))
     down = np.where(tiles.direct, np.maximum(tiles.block_m / _DIRECT_ROWS, 1.0), across)
     passed = tiles.block_m * (across + 1.0) + tiles.block_n * (down + 1.0)
@@ -146,5 +146,5 @@ def _step_us(problem: MMShape, tiles: Tiles, hardware: Hardware, constants: Cons
 
 
 def peak_tflops(problem: MMShape, hardware: Hardware) -> float:
-    """The chip's published rate in this problem's precision; 0 where it is not known."""
+    """The chip's published rate in this problem's precision; 0 where it is unknown."""
     return hardware.peak_tflops(problem.precision)

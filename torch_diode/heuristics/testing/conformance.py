@@ -1,12 +1,12 @@
-"""A suite that any heuristic can be run against, one's own first of all.
+"""Conformance suite for heuristics, including third-party ones.
 
     from torch_diode.heuristics.testing.conformance import check_heuristic
 
     def test_my_heuristic_conforms():
         check_heuristic(MyHeuristic()).raise_if_failed()
 
-It asks for answers on problems of every op, dtype and layout, ordinary and odd, on the whole
-candidate space and on parts of it. Abstaining is always a valid answer; a wrong one never is.
+It ranks problems of every op, dtype and layout, with ordinary and odd sizes, on the whole candidate
+space and on parts of it. Abstaining is always valid; a wrong answer never is.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _HUGE = (1 << 20, 1 << 16, 1 << 14)
 
 
 class ConformanceError(DiodeError, AssertionError):
-    """A heuristic does not keep to the protocol."""
+    """A heuristic violates the protocol."""
 
 
 @dataclass
 class ConformanceReport:
-    """What was asked, what failed, and how long answers took (reported, not judged)."""
+    """Numbers of questions and answers, failures, and the time per answer (reported only)."""
 
     heuristic: str
     questions: int = 0
@@ -47,7 +47,7 @@ class ConformanceReport:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing failed."""
+        """True if nothing failed."""
         return not self.failures
 
     @property
@@ -77,8 +77,7 @@ def check_heuristic(
     hardware: Hardware | None = None,
     problems: Sequence[MMShape] | None = None,
 ) -> ConformanceReport:
-    """Run the whole suite; failures are in the report, and what the heuristic raises passes on
-    only if it is no `DiodeError`."""
+    """Run the whole suite; failures and `DiodeError`s are in the report, other errors propagate."""
     if hardware is None:
         from torch_diode.hardware import known
 
@@ -92,7 +91,7 @@ def check_heuristic(
             _check_answer(heuristic, problem, candidates, hardware, report)
         _check_order_independence(heuristic, problem, space, hardware, report)
     if heuristic.fingerprint() != before:
-        report.failures.append("fingerprint: changed although nothing but questions was asked")
+        report.failures.append("fingerprint: got another one after ranking; expected the same")
     return report
 
 
@@ -125,7 +124,7 @@ def _check_identity(heuristic: Heuristic, report: ConformanceReport) -> None:
 
 
 def _variants(space: Candidates) -> Iterator[Candidates]:
-    """The whole space, ATen alone, and lists of one."""
+    """The whole space, ATen alone, and the last candidate alone."""
     yield space
     yield Candidates.of([Candidate(ATEN)])
     if len(space) > 1:
@@ -142,12 +141,12 @@ def _check_answer(
     where = f"{problem} with {len(candidates)} candidates"
     copy = _copied(candidates)
     start = time.perf_counter()
-    first = _ask(heuristic, problem, copy, hardware, where, report)
+    first = _rank(heuristic, problem, copy, hardware, where, report)
     report.seconds.append(time.perf_counter() - start)
     report.questions += 1
     if not _same(copy, candidates):
         report.failures.append(f"{where}: got its input changed; expected it left alone")
-    second = _ask(heuristic, problem, _copied(candidates), hardware, where, report)
+    second = _rank(heuristic, problem, _copied(candidates), hardware, where, report)
     if (first is None) != (second is None):
         report.failures.append(f"{where}: answered once and abstained once; expected the same")
     if first is None or second is None:
@@ -178,7 +177,7 @@ def _check_order_independence(
     winners = []
     for rows in (np.arange(len(space)), np.arange(len(space))[::-1], shuffled):
         candidates = space.take(rows)
-        ranking = _ask(heuristic, problem, candidates, hardware, where, report)
+        ranking = _rank(heuristic, problem, candidates, hardware, where, report)
         valid = isinstance(ranking, Ranking) and int(ranking.order[0]) < len(candidates)
         winners.append(str(candidates[int(ranking.order[0])]) if ranking and valid else "")
     if len(set(winners)) != 1:
@@ -186,7 +185,7 @@ def _check_order_independence(
         report.failures.append(f"{where}: got winners {listed}; expected one and the same")
 
 
-def _ask(
+def _rank(
     heuristic: Heuristic,
     problem: MMShape,
     candidates: Candidates,
