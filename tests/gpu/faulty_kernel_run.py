@@ -1,8 +1,8 @@
-"""Run by test_workers.py in a process of its own: a campaign over one problem list.
+"""A sweep that test_workers.py runs in a process of its own.
 
-    python tests/gpu/faulty_kernel_run.py OUTPUT {bad,two}
+    python tests/gpu/faulty_kernel_run.py OUTPUT {faulty,two}
 
-`bad`: one config's kernel writes where it must not. `two`: two timing processes on one GPU.
+`faulty`: one config's kernel writes out of bounds. `two`: two timing processes on one GPU.
 """
 
 from __future__ import annotations
@@ -37,49 +37,49 @@ FAR = 1 << 40
 
 
 @triton.jit
-def astray(pointer, offset):
+def write_out_of_bounds(pointer, offset):
     tl.store(pointer + offset, 1.0)
 
 
-class Astray(Launcher):
+class FaultyLauncher(Launcher):
     def bind(self, spec: KernelSpec, tensors: Operands) -> Launch:
         if spec.config.block_m == 128:
-            return lambda: astray[(1,)](tensors.out.view(-1), FAR)
+            return lambda: write_out_of_bounds[(1,)](tensors.out.view(-1), FAR)
         return super().bind(spec, tensors)
 
 
 @dataclass(frozen=True)
-class AstraySetting(TimingSettings):
+class FaultySettings(TimingSettings):
     def sweep(self, outcomes: Mapping[KernelSpec, Any], seed: int) -> Sweep:
         sweep = super().sweep(outcomes, seed)
-        sweep.launcher = Astray(self.library)
+        sweep.launcher = FaultyLauncher(self.library)
         return sweep
 
 
-class AstrayCampaign(SweepRun):
+class FaultyRun(SweepRun):
     def timing_settings(self) -> TimingSettings:
-        return AstraySetting(self.library, self.hardware, self.releases, self.seed, self.band)
+        return FaultySettings(self.library, self.hardware, self.releases, self.seed, self.band)
 
 
 def main() -> None:
     output, kind = sys.argv[1:]
-    found = find_devices("cuda:0")
-    library = KernelLibrary(template_source, found.hardware.units)
+    devices = find_devices("cuda:0")
+    library = KernelLibrary(template_source, devices.hardware.units)
     configs = [Candidate("triton::mm", TritonGEMMConfig(m, 32, 32)) for m in (32, 64, 128)]
     candidates = Candidates.of([Candidate("aten"), *configs])
     tasks: list[Task] = [(MMShape("mm", 64 * i, 256, 256), candidates) for i in range(1, 41)]
     groups = [Group.of("mm", tasks, library)]
-    release = {"torch": torch.__version__.partition("+")[0]}
-    if kind == "bad":
-        campaign: SweepRun = AstrayCampaign(
-            groups, library, found.hardware, release, devices=found.names
+    releases = {"torch": torch.__version__.partition("+")[0]}
+    if kind == "faulty":
+        sweep_run: SweepRun = FaultyRun(
+            groups, library, devices.hardware, releases, devices=devices.names
         )
     else:
-        campaign = SweepRun(groups, library, found.hardware, release, devices=found.names * 2)
+        sweep_run = SweepRun(groups, library, devices.hardware, releases, devices=devices.names * 2)
     with TimingStore(Path(output)) as store:
-        campaign.run(store, 4, time.monotonic() + 200, print)
+        sweep_run.run(store, 4, time.monotonic() + 200, print)
     assert not torch.cuda.is_initialized(), "the parent must not touch CUDA"
-    print("lost", len(campaign.lost), campaign.lost)
+    print("lost", len(sweep_run.lost), sweep_run.lost)
 
 
 if __name__ == "__main__":

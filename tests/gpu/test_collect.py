@@ -1,8 +1,7 @@
-"""The collecting commands on a real GPU, as a person runs them."""
+"""The collecting commands on a real GPU."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ import torch
 if not torch.cuda.is_available():
     pytest.skip("needs a CUDA device", allow_module_level=True)
 
+from tests.gpu.programs import ENVIRONMENT, torch_diode
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import read_shapes, write_shapes
 from torch_diode.hardware import detect
@@ -25,30 +25,12 @@ FEW = ("--min-size", "64", "--max-size", "512", "--power-of-two", "--operations"
 DEFAULT = ("--search-space", "DEFAULT", *FEW)
 
 
-def program(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "torch_diode", *arguments]
-
-
-def run(cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    ended = subprocess.run(
-        program(*arguments),
-        cwd=cwd,
-        env={**os.environ, "TORCH_DIODE": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended
-
-
-def test_the_tutorials_first_line_with_small_numbers(tmp_path: Path) -> None:
-    ended = run(
-        tmp_path,
+def test_the_tutorials_collect_command_times_the_exhaustive_space(tmp_path: Path) -> None:
+    ended = torch_diode(
         *("--format", "msgpack", "--seed", "42", "collect", "--output", "tutorial_dataset.msgpack"),
         *("--num-shapes", "2", "--search-space", "EXHAUSTIVE", "--search-mode", "max-autotune"),
         *("--log-normal", "--max-size", "64"),
+        cwd=tmp_path,
     )
     dataset = read_dataset(tmp_path / "tutorial_dataset.msgpack")
     assert [p.name for p in tmp_path.iterdir()] == ["tutorial_dataset.msgpack"]
@@ -60,9 +42,10 @@ def test_the_tutorials_first_line_with_small_numbers(tmp_path: Path) -> None:
     assert f"Hardware: {detect().name}" in ended.stdout
 
 
-def test_the_default_list_is_timed_and_validation_shares_nothing(tmp_path: Path) -> None:
-    run(tmp_path, "collect", "--output", "train.parquet", "--num-shapes", "4", *DEFAULT)
-    run(tmp_path, "create-validation", "--output", "v.parquet", "--num-shapes", "3", *DEFAULT)
+def test_the_default_list_is_timed_and_validation_shares_no_problem(tmp_path: Path) -> None:
+    for command, name, count in (("collect", "train", "4"), ("create-validation", "v", "3")):
+        options = ("--output", f"{name}.parquet", "--num-shapes", count)
+        torch_diode(command, *options, *DEFAULT, cwd=tmp_path)
     train, validation = (read_dataset(tmp_path / f"{name}.parquet") for name in ("train", "v"))
     assert (len(train.problems), len(validation.problems)) == (4, 3)
     assert 15 * 4 <= len(train) <= 40 * 4
@@ -70,11 +53,10 @@ def test_the_default_list_is_timed_and_validation_shares_nothing(tmp_path: Path)
     assert set(train.texts("template")) >= {"aten", "triton::mm"}
 
 
-def test_after_a_kill_the_same_command_continues(tmp_path: Path) -> None:
+def test_a_killed_collection_is_continued_by_the_same_command(tmp_path: Path) -> None:
     command = ("collect", "--output", "t.parquet", "--num-shapes", "40", *DEFAULT)
-    with subprocess.Popen(
-        program(*command), cwd=tmp_path, env={**os.environ, "TORCH_DIODE": "0"}
-    ) as first:
+    program = [sys.executable, "-m", "torch_diode", *command]
+    with subprocess.Popen(program, cwd=tmp_path, env=ENVIRONMENT) as first:
         parts = tmp_path / "t.parquet.parts"
         for _ in range(2000):
             if sum(file.stat().st_size for file in parts.glob(".journal-*")) > 20_000:
@@ -82,19 +64,19 @@ def test_after_a_kill_the_same_command_continues(tmp_path: Path) -> None:
             time.sleep(0.1)
         first.kill()
     assert not (tmp_path / "t.parquet").exists()
-    ended = run(tmp_path, *command)
+    ended = torch_diode(*command, cwd=tmp_path)
     assert " problems are done" in ended.stdout
     dataset = read_dataset(tmp_path / "t.parquet")
     assert len(dataset.problems) == 40
 
 
-def test_inductors_autotuning_can_be_collected_from(tmp_path: Path) -> None:
+def test_feedback_collects_clean_timings_of_inductors_autotuning(tmp_path: Path) -> None:
     problem = MMShape("mm", 256, 512, 256, transpose_b=True)
     write_shapes(OperationShapeSet.of([problem]), tmp_path / "shapes.json")
-    run(
-        tmp_path,
+    torch_diode(
         *("collect-shapeset", "--shapeset", "shapes.json", "--output", "f.parquet"),
         *("--search-space", "DEFAULT", "--method", "feedback"),
+        cwd=tmp_path,
     )
     dataset = read_dataset(tmp_path / "f.parquet")
     assert {timing.problem for timing in dataset} == {problem}
@@ -102,13 +84,13 @@ def test_inductors_autotuning_can_be_collected_from(tmp_path: Path) -> None:
     assert len(dataset) > 10
 
 
-def test_a_program_on_the_gpu_is_traced_backward_included(tmp_path: Path) -> None:
+def test_a_trace_includes_the_backward_pass(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
         "import torch\n"
         "layer = torch.compile(torch.nn.Linear(128, 256, device='cuda', dtype=torch.bfloat16))\n"
         "x = torch.randn(64, 128, device='cuda', dtype=torch.bfloat16, requires_grad=True)\n"
         "layer(x).sum().backward()\n"
     )
-    run(tmp_path, "trace", "--output", "shapes.json", "program.py")
+    torch_diode("trace", "--output", "shapes.json", "program.py", cwd=tmp_path)
     sizes = {(p.M, p.N, p.K) for p in read_shapes(tmp_path / "shapes.json").problems}
     assert {(64, 256, 128), (64, 128, 256), (256, 128, 64)} <= sizes

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,9 @@ import torch
 if not torch.cuda.is_available():
     pytest.skip("needs a CUDA device", allow_module_level=True)
 
+from tests.gpu.programs import run
 from torch_diode.candidates.space import candidate_space
-from torch_diode.collection.kernels.operands import operands
+from torch_diode.collection.kernels.operands import operands, tf32_precision
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import detect
 from torch_diode.integration import registration
@@ -27,7 +26,6 @@ from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
 from torch_diode.types.problem import MMShape
 from workflows.measuring.static_kernels import bind_static, static_kernels
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = MMShape("mm", 256, 512, 256, transpose_b=True)
 
 
@@ -50,7 +48,7 @@ def times(dataset: Any) -> dict[Candidate, float]:
     ],
     ids=str,
 )
-def test_clean_times_of_inductors_own_choices(problem: MMShape) -> None:
+def test_clean_times_cover_inductors_choices(problem: MMShape) -> None:
     clean = autotune(problem, "cuda", "DEFAULT", clean=True)
     assert clean.texts("method") == ["feedback-clean"]
     assert {timing.problem for timing in clean} == {problem}
@@ -63,7 +61,7 @@ def test_clean_times_of_inductors_own_choices(problem: MMShape) -> None:
         assert any(candidate.template == DECOMPOSE_K for candidate in found)
 
 
-def test_clean_times_have_no_launch_in_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clean_times_exclude_the_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     quick = times(autotune(SMALL, "cuda", "DEFAULT", clean=True))
     own = torch_compat.launch_of
 
@@ -87,7 +85,7 @@ def test_clean_times_have_no_launch_in_them(monkeypatch: pytest.MonkeyPatch) -> 
     assert np.median(ratios) < 1.3, ratios  # kernels of 5 us: with the launch it would be 40
 
 
-def test_a_users_own_program_gives_clean_timings_and_right_results() -> None:
+def test_a_users_program_gives_clean_timings_and_correct_results() -> None:
     torch.manual_seed(0)
     layer = torch.nn.Linear(384, 640, device="cuda", dtype=torch.bfloat16)
     x = torch.randn(96, 384, device="cuda", dtype=torch.bfloat16)
@@ -121,13 +119,9 @@ def test_inductors_static_kernels_give_atens_result(problem: MMShape) -> None:
     kernels = static_kernels(problem, [Candidate(ATEN), *chosen])
     assert {kernel.candidate for kernel in kernels} == set(chosen)
     device = torch.device("cuda", 0)
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = problem.tf32
-    try:
+    with tf32_precision(problem.tf32):
         tensors = operands(problem, device, torch.Generator(device).manual_seed(0))
         expected = tensors.aten()().float().clone()
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
     for kernel in kernels:
         tensors.out.fill_(float("nan"))
         bind_static(kernel, tensors)()
@@ -135,14 +129,11 @@ def test_inductors_static_kernels_give_atens_result(problem: MMShape) -> None:
         assert error < 2e-2, kernel.candidate
 
 
-def test_a_short_fidelity_run(tmp_path: Path) -> None:
-    command = [sys.executable, "workflows/measure_fidelity.py", "--output", str(tmp_path)]
-    command += ["--problems", "4", "--configs", "8", "--minutes", "2", "--processes", "4"]
-    command += ["--hardware", detect().name]
-    ended = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=200
+def test_the_fidelity_workflow_times_static_and_sweep_kernels(tmp_path: Path) -> None:
+    ended = run(
+        *("workflows/measure_fidelity.py", "--output", tmp_path, "--hardware", detect().name),
+        *("--problems", "4", "--configs", "8", "--minutes", "2", "--processes", "4"),
     )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
     static = read_dataset(tmp_path / "static.parquet")
     sweep = read_dataset(tmp_path / "sweep.parquet")
     assert len(static.problems) == len(sweep.problems) == 4

@@ -1,4 +1,4 @@
-"""A sweep's kernels, launched: every template, op, dtype and layout against torch's own result."""
+"""Kernels of a sweep on a real GPU: results for every template, op, dtype and layout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from torch_diode.collection.kernels.library import (
     KernelLibrary,
     KernelSpec,
 )
-from torch_diode.collection.kernels.operands import Operands
+from torch_diode.collection.kernels.operands import Operands, operands
 from torch_diode.integration.capture.template_source import template_source
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.problem import MMShape
@@ -43,9 +43,8 @@ KINDS = [
 DTYPES = [("bfloat16", False), ("float16", False), ("float32", False), ("float32", True)]
 # Even, aligned but uneven, half aligned, odd, and degenerate.
 SIZES = [(256, 384, 128), (200, 328, 72), (196, 300, 100), (37, 51, 29), (1, 500, 64), (3, 1, 5)]
-# The largest ‖out − expected‖ / ‖expected‖ of a right kernel.
+# Largest ‖out − expected‖ / ‖expected‖ of a correct kernel.
 TOLERANCE = {"bfloat16": 4e-3, "float16": 5e-4, "float32": 1e-5, "tf32": 5e-3}
-Given = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]
 HOPPER = torch.cuda.get_device_capability()[0] >= 9
 
 
@@ -55,31 +54,22 @@ def library() -> KernelLibrary:
     return KernelLibrary(template_source, properties.multi_processor_count)
 
 
-def tensors(problem: MMShape) -> Given:
-    dtype = getattr(torch, problem.dtype)
-    lead = (problem.B,) if problem.op in ("bmm", "baddbmm") else ()
-
-    def matrix(rows: int, columns: int, transposed: bool) -> torch.Tensor:
-        shape = (columns, rows) if transposed else (rows, columns)
-        values = torch.randn(*lead, *shape, device="cuda", dtype=dtype)
-        return values.mT if transposed else values
-
-    a = matrix(problem.M, problem.K, problem.transpose_a)
-    b = matrix(problem.K, problem.N, problem.transpose_b)
-    out = torch.full((*lead, problem.M, problem.N), float("nan"), device="cuda", dtype=dtype)
-    bias = {"none": (), "vector": (problem.N,), "matrix": tuple(out.shape)}[problem.bias]
-    return a, b, out, torch.randn(*bias, device="cuda", dtype=dtype) if bias else None
+def random_operands(problem: MMShape) -> Operands:
+    device = torch.device("cuda", 0)
+    tensors = operands(problem, device, torch.Generator(device).manual_seed(0))
+    tensors.out.fill_(float("nan"))
+    return tensors
 
 
-def run(library: KernelLibrary, spec: KernelSpec, problem: MMShape, given: Given) -> None:
-    """As a sweep does it."""
-    Launcher(library).bind(spec, Operands(problem, *given))()
+def run(library: KernelLibrary, spec: KernelSpec, tensors: Operands) -> None:
+    Launcher(library).bind(spec, tensors)()
 
 
-def error_of(
-    a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, bias: torch.Tensor | None
-) -> float:
-    expected = a.double() @ b.double() + (0 if bias is None else bias.double())
+def error_of(tensors: Operands, first_row: int = 0) -> float:
+    a, out = tensors.a[..., first_row:, :], tensors.out[..., first_row:, :]
+    expected = a.double() @ tensors.b.double()
+    if tensors.bias is not None:
+        expected += tensors.bias.double()
     return float((out.double() - expected).norm() / expected.norm())
 
 
@@ -89,12 +79,11 @@ def tolerance(problem: MMShape) -> float:
 
 @pytest.mark.parametrize(("dtype", "tf32"), DTYPES)
 @pytest.mark.parametrize(("template", "op", "bias"), KINDS)
-def test_result_is_right_in_every_layout_and_for_every_kind_of_size(
+def test_results_are_correct_in_every_layout_and_for_all_kinds_of_sizes(
     library: KernelLibrary, template: str, op: str, bias: str, dtype: str, tf32: bool
 ) -> None:
     if template == PERSISTENT_TMA and not HOPPER:
-        pytest.skip("needs the copy engine of a Hopper chip")
-    torch.manual_seed(0)
+        pytest.skip("needs TMA")
     wrong, ran = {}, 0
     layouts = itertools.product((False, True), repeat=2)
     for (ta, tb), sizes, config in itertools.product(layouts, SIZES, CONFIGS):
@@ -106,10 +95,10 @@ def test_result_is_right_in_every_layout_and_for_every_kind_of_size(
             spec = library.spec_for(problem, Candidate(template, config))
         except KernelInfeasibleError:
             continue
-        given = tensors(problem)
-        run(library, spec, problem, given)
+        tensors = random_operands(problem)
+        run(library, spec, tensors)
         ran += 1
-        error = error_of(*given)
+        error = error_of(tensors)
         if not error <= tolerance(problem):
             wrong[f"{problem} {config}"] = error
     assert ran >= (4 if template == PERSISTENT_TMA else 40)
@@ -119,42 +108,42 @@ def test_result_is_right_in_every_layout_and_for_every_kind_of_size(
 @pytest.mark.parametrize("template", [MM, PERSISTENT_TMA])
 def test_a_bound_launch_can_be_repeated(library: KernelLibrary, template: str) -> None:
     if template == PERSISTENT_TMA and not HOPPER:
-        pytest.skip("needs the copy engine of a Hopper chip")
+        pytest.skip("needs TMA")
     problem = MMShape("addmm", 200, 328, 72, transpose_b=True)
     spec = library.spec_for(problem, Candidate(template, CONFIGS[1]))
-    given = tensors(problem)
-    launch = Launcher(library).bind(spec, Operands(problem, *given))
+    tensors = random_operands(problem)
+    launch = Launcher(library).bind(spec, tensors)
     for _ in range(3):
-        given[2].fill_(float("nan"))
+        tensors.out.fill_(float("nan"))
         launch()
-        assert error_of(*given) <= tolerance(problem)
+        assert error_of(tensors) <= tolerance(problem)
 
 
-def test_one_kernel_serves_problems_of_many_sizes(library: KernelLibrary) -> None:
+def test_one_kernel_runs_problems_of_many_sizes(library: KernelLibrary) -> None:
     candidate = Candidate(MM, CONFIGS[1])
     problems = [MMShape("mm", m, 8 * m, 32 * m, transpose_b=True) for m in (2, 5, 33, 64)]
     (spec,) = {library.spec_for(problem, candidate) for problem in problems}
     for problem in problems:
-        given = tensors(problem)
-        run(library, spec, problem, given)
-        assert error_of(*given) <= tolerance(problem)
+        tensors = random_operands(problem)
+        run(library, spec, tensors)
+        assert error_of(tensors) <= tolerance(problem)
 
 
-def test_a_batch_larger_than_the_grid_runs_or_is_said_to_be_infeasible(
+def test_a_batch_larger_than_the_grid_runs_or_is_infeasible(
     library: KernelLibrary,
 ) -> None:
     problem = MMShape("bmm", 16, 16, 16, B=70000)
     spec = library.spec_for(problem, Candidate(BMM, CONFIGS[0]))
-    given = tensors(problem)
+    tensors = random_operands(problem)
     if library.kernel_for(spec).source.splits_batch:
-        run(library, spec, problem, given)
-        assert error_of(*given) <= tolerance(problem)
+        run(library, spec, tensors)
+        assert error_of(tensors) <= tolerance(problem)
     else:
         with pytest.raises(KernelInfeasibleError):
-            run(library, spec, problem, given)
+            run(library, spec, tensors)
 
 
-def test_a_tensor_over_the_32_bit_index_range_is_right_at_its_far_end(
+def test_a_tensor_beyond_32_bit_indices_is_correct_at_its_end(
     library: KernelLibrary,
 ) -> None:
     m, n = 70000, 32768
@@ -165,14 +154,15 @@ def test_a_tensor_over_the_32_bit_index_range_is_right_at_its_far_end(
     config = TritonGEMMConfig(128, 128, 64, group_m=8, num_stages=3, num_warps=8)
     spec = library.spec_for(problem, Candidate(MM, config))
     assert spec.source.index_bits == 64
-    a, b, out, _ = tensors(problem)
-    run(library, spec, problem, (a, b, out, None))
-    assert error_of(a[-256:], b, out[-256:], None) <= tolerance(problem)
+    tensors = random_operands(problem)
+    run(library, spec, tensors)
+    assert error_of(tensors, first_row=m - 256) <= tolerance(problem)
 
 
 def test_a_config_that_does_not_fit_the_chip_is_infeasible(library: KernelLibrary) -> None:
     problem = MMShape("mm", 512, 512, 512, transpose_b=True)
     config = TritonGEMMConfig(128, 128, 128, group_m=8, num_stages=8, num_warps=8)
     kernel = library.kernel_for(library.spec_for(problem, Candidate(MM, config)))
+    tensors = random_operands(problem)
     with pytest.raises(KernelInfeasibleError, match="shared memory"):
-        kernel.load(*tensors(problem))
+        kernel.load(tensors.a, tensors.b, tensors.out, tensors.bias)

@@ -1,4 +1,4 @@
-"""A lone template leaves to another kernel what comes before it, in a real compile."""
+"""Operations before the only template choice stay kernels of their own in a real compile."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def activated() -> tuple[Callable[..., torch.Tensor], list[torch.Tensor]]:
     return (lambda x, w: functional.gelu(x) @ w.t()), [x, w]
 
 
-@pytest.mark.parametrize("made", [gathered, activated])
+@pytest.mark.parametrize("case", [gathered, activated])
 def test_work_on_an_operand_is_a_kernel_of_its_own(
-    made: Callable[[], tuple[Callable[..., torch.Tensor], list[torch.Tensor]]],
+    case: Callable[[], tuple[Callable[..., torch.Tensor], list[torch.Tensor]]],
 ) -> None:
     from torch._inductor.utils import fresh_cache, run_and_get_code
 
     torch.manual_seed(0)
-    fn, inputs = made()
+    fn, inputs = case()
     torch._dynamo.reset()
     with fresh_cache(), registration.using(Forced(CONFIG)):
-        got, codes = run_and_get_code(torch.compile(fn), *inputs)
+        result, codes = run_and_get_code(torch.compile(fn), *inputs)
     kernels = re.findall(r"async_compile\.triton\('(triton_[a-z]+)", "\n".join(codes))
     assert kernels == ["triton_poi", "triton_tem"]
     expected = fn(*(t.double() if t.is_floating_point() else t for t in inputs))
-    assert float((got.double() - expected).norm() / expected.norm()) < 1e-2
+    assert float((result.double() - expected).norm() / expected.norm()) < 1e-2

@@ -12,11 +12,13 @@ import torch
 if not torch.cuda.is_available():
     pytest.skip("needs a CUDA device", allow_module_level=True)
 
+from tests.gpu.programs import run
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cuda import CudaTimer
+from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import detect
 from torch_diode.integration.capture.template_source import template_source
 from torch_diode.types.candidate import Candidate
@@ -31,7 +33,7 @@ def timer() -> CudaTimer:
     return CudaTimer(DEVICE, detect().l2_bytes)
 
 
-def test_a_slow_launch_does_not_show_in_the_time(timer: CudaTimer) -> None:
+def test_a_slow_launch_does_not_change_the_time(timer: CudaTimer) -> None:
     a = torch.randn(256, 256, device=DEVICE)
     out = torch.empty_like(a)
 
@@ -46,7 +48,7 @@ def test_a_slow_launch_does_not_show_in_the_time(timer: CudaTimer) -> None:
     assert late_us < 1.3 * quick_us
 
 
-def test_a_memory_bound_kernel_cannot_beat_the_memory(timer: CudaTimer) -> None:
+def test_a_memory_bound_kernel_is_no_faster_than_memory(timer: CudaTimer) -> None:
     values = torch.randn(2**24, device=DEVICE)
     out = torch.empty_like(values)
     (samples,) = timer.repeat([lambda: torch.add(values, 1, out=out)], 10)
@@ -91,37 +93,17 @@ def test_a_sweep_times_every_candidate_and_none_is_wrong(
     assert np.nanmin(times) < 1000
 
 
-def test_a_campaign_collects(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
-    root = Path(__file__).resolve().parents[2]
-    command = [
-        sys.executable,
-        "workflows/collect_matmul.py",
-        "train",
-        "--output",
-        str(tmp_path),
-        "--classes",
-        "bmm bfloat16 tn",
-        "--problems",
-        "4",
-        "--configs",
-        "6",
-        "--minutes",
-        "2",
-        "--processes",
-        "4",
-    ]
-    subprocess.run(command, cwd=root, check=True)
-    from torch_diode.files.datasets import read_dataset
-
+def test_the_collection_workflow_times_a_problem_class(tmp_path: Path) -> None:
+    run(
+        *("workflows/collect_matmul.py", "train", "--output", tmp_path, "--problems", "4"),
+        *("--classes", "bmm bfloat16 tn", "--configs", "6", "--minutes", "2", "--processes", "4"),
+    )
     dataset = read_dataset(tmp_path)
     assert len(dataset.problems) == 4
     assert dataset.texts("hardware") == [detect().name]
 
 
-def test_refined_times_are_as_quiet_as_asked_for(timer: CudaTimer) -> None:
+def test_refined_times_reach_the_requested_precision(timer: CudaTimer) -> None:
     problem = MMShape("mm", 128, 1024, 512, transpose_b=True)
     candidates = Candidates.of(
         [Candidate("aten"), *(c for c in candidate_space(problem, detect()) if c.config)][:40]
@@ -140,16 +122,16 @@ def test_refined_times_are_as_quiet_as_asked_for(timer: CudaTimer) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
-def test_splits_of_k_are_right_and_timed(timer: CudaTimer, dtype: str) -> None:
+def test_splits_of_k_are_correct_and_timed(timer: CudaTimer, dtype: str) -> None:
     problem = MMShape("mm", 16, 32, 8192, dtype=dtype)
     space = candidate_space(problem, detect())
     splits = space.take(space.is_template("decompose_k"))
     candidates = Candidates.concat([Candidates.of([Candidate("aten")]), splits])
     launcher = Launcher(KernelLibrary(template_source, detect().units))
-    found = Sweep(detect().name, launcher, timer, {}).time(problem, candidates).table
+    table = Sweep(detect().name, launcher, timer, {}).time(problem, candidates).table
     assert len(splits) >= 5
-    assert set(found.column("status").to_pylist()) == {"ok"}
-    aten, *others = found.column("time_us").to_pylist()
+    assert set(table.column("status").to_pylist()) == {"ok"}
+    aten, *others = table.column("time_us").to_pylist()
     assert np.isfinite([aten, *others]).all()
     assert aten > 0
     # Two parts of a long K in float32 take nine times as long as what ATen does.
