@@ -45,7 +45,7 @@ def test_only_what_was_asked_for_is_kept(data, tmp_path):
 
 def test_nothing_that_matches_is_exit_code_2_and_nothing_written(data, tmp_path):
     said = refusal("convert", data, "--hardware", "amd-instinct-mi300x", "-o", tmp_path / "x.json")
-    assert "got no timings of hardware amd-instinct-mi300x" in said
+    assert "got no timings of amd-instinct-mi300x; it has" in said
     assert "nvidia-h100, nvidia-h200" in said
     assert list(tmp_path.iterdir()) == [data]
 

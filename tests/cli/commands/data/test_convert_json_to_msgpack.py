@@ -55,5 +55,5 @@ def test_two_inputs_that_would_go_to_one_file_are_refused(tmp_path):
         write_dataset(samples.dataset(), tmp_path / folder / "a.json")
     files = ("--input-files", "one/a.json", "two/a.json", "--output-dir", "out")
     said = refusal("convert-json-to-msgpack", *files, "--overwrite", cwd=tmp_path)
-    assert "got two inputs that go there" in said
+    assert "got two inputs for this output" in said
     assert not (tmp_path / "out").exists()

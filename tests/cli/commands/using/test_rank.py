@@ -116,7 +116,7 @@ def test_as_a_program(ask, tmp_path):
 
 def test_the_input_is_not_written_over(ask, tmp_path):
     command = ask(PROBLEM, more=("--output", tmp_path / "problems.jsonl"))
-    assert "got what is read as the output" in told_off(*command)
+    assert "got an input as the output" in told_off(*command)
     assert json.loads((tmp_path / "problems.jsonl").read_text()) == PROBLEM
 
 
