@@ -1,18 +1,15 @@
-"""A few hundred real problems, read once: what the tests of the model room work on."""
+"""A few hundred real problems, read once for all tests of the model package."""
 
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.conftest import SHIPPED_TIMINGS
 from torch_diode.files.datasets import read_dataset
-from torch_diode.hardware import known
 from torch_diode.model.features.table import FeatureTable, feature_table
-
-DATA = Path(__file__).parents[2] / "diode_datasets/matmul/nvidia-h200/train/sweep-1.parquet"
 
 
 def rows_of(table: FeatureTable, keep: np.ndarray) -> FeatureTable:
@@ -24,21 +21,16 @@ def rows_of(table: FeatureTable, keep: np.ndarray) -> FeatureTable:
 
 
 @pytest.fixture(scope="session")
-def hardware():
-    return known("nvidia-h200")
-
-
-@pytest.fixture(scope="session")
 def dataset():
     """Every sixtieth problem of the shipped timings, where there is a choice."""
-    whole = read_dataset(DATA)
+    whole = read_dataset(SHIPPED_TIMINGS)
     ids = whole.problems.ids
     return whole.take((ids % 60 == 0) & (np.bincount(ids)[ids] > 1))
 
 
 @pytest.fixture(scope="session")
-def table(dataset, hardware):
-    return feature_table(dataset, hardware)
+def table(dataset, h200):
+    return feature_table(dataset, h200)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""A card says the same as the evaluation it is written from."""
+"""A card shows the evaluation it is written from."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from .test_checkpoint import METADATA
 
 
 @pytest.fixture
-def judged(table):
+def predictions(table):
     return evaluate_predictions(table, table.time_us * 1.1, noise=[1.01, 1.004, 1.002, 1.001, 1.0])
 
 
-def test_json_markdown_and_plots(judged, tmp_path):
-    files = write_card(tmp_path / "m.pt", METADATA, judged, "7 problems", ["something to know"])
+def test_json_markdown_and_plots(predictions, tmp_path):
+    files = write_card(
+        tmp_path / "m.pt", METADATA, predictions, "7 problems", ["something to know"]
+    )
     assert [file.name for file in files] == [
         "m.json",
         "m.md",
@@ -42,14 +44,14 @@ def test_json_markdown_and_plots(judged, tmp_path):
     assert files[4].read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_same_evaluation_gives_the_same_bytes(judged, tmp_path):
-    first = write_card(tmp_path / "m.pt", METADATA, judged, "x")
+def test_the_same_evaluation_gives_the_same_bytes(predictions, tmp_path):
+    first = write_card(tmp_path / "m.pt", METADATA, predictions, "x")
     before = [file.read_bytes() for file in first]
-    again = write_card(tmp_path / "m.pt", METADATA, judged, "x")
+    again = write_card(tmp_path / "m.pt", METADATA, predictions, "x")
     assert [file.read_bytes() for file in again] == before
 
 
-def test_without_matplotlib_the_card_says_what_is_missing(tmp_path):
+def test_without_matplotlib_plots_are_refused(tmp_path):
     """In a process whose imports cannot find it."""
     program = """
 import sys
@@ -70,14 +72,14 @@ except MissingPartError as fault:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_card_takes_the_place_of_a_card_alone(judged, tmp_path):
-    write_card(tmp_path / "m.pt", METADATA, judged, "7 problems")
+def test_a_card_overwrites_nothing_but_a_card(predictions, tmp_path):
+    write_card(tmp_path / "m.pt", METADATA, predictions, "7 problems")
     check_card(tmp_path / "m.pt")
     for ending in ("json", "md"):
         other = tmp_path / ending / f"m.{ending}"
         other.parent.mkdir()
         other.write_text('{"format": "torch-diode dataset"}')
         with pytest.raises(FileFaultError, match="no model's card"):
-            write_card(other.with_suffix(".pt"), METADATA, judged, "7 problems")
+            write_card(other.with_suffix(".pt"), METADATA, predictions, "7 problems")
         assert "dataset" in other.read_text()
         assert list(other.parent.iterdir()) == [other]

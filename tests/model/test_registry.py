@@ -1,14 +1,23 @@
-"""Which model serves which hardware."""
+"""The registry finds the model of a hardware; `shipped` is the package's own."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from torch_diode.hardware import known
 from torch_diode.model.checkpoint import save_model
-from torch_diode.model.registry import ModelRegistry, shipped_folders
+from torch_diode.model.registry import (
+    SHIPPED,
+    ModelPointer,
+    ModelRegistry,
+    model_file,
+    shipped_folders,
+    shipped_model,
+)
+from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
 from .test_checkpoint import METADATA, known_other, network
 
@@ -19,7 +28,7 @@ def put(folder, hardware="nvidia-h200", name="m", suffix=".pt", heuristic="matmu
     return path
 
 
-def test_the_chips_own_model_then_a_relatives(tmp_path):
+def test_a_chips_own_model_comes_before_a_relatives(tmp_path):
     path = put(tmp_path)
     registry = ModelRegistry([tmp_path])
     for name in ("nvidia-h200", "nvidia-h100"):
@@ -37,14 +46,13 @@ def test_the_users_folders_come_first(tmp_path, monkeypatch):
     assert ModelRegistry().find("matmul", known("nvidia-h200")).path == second
 
 
-def test_a_model_can_be_asked_for_by_name(tmp_path):
+def test_a_model_can_be_selected_by_name(tmp_path):
     put(tmp_path, name="a")
     wanted = put(tmp_path, name="b", suffix=".safetensors")
-    found = ModelRegistry([tmp_path]).find("matmul", known("nvidia-h200"), "b")
-    assert found.path == wanted
+    assert ModelRegistry([tmp_path]).find("matmul", known("nvidia-h200"), "b").path == wanted
 
 
-def test_what_is_no_model_is_passed_over(tmp_path):
+def test_files_that_are_no_models_are_ignored(tmp_path):
     put(tmp_path)
     for name in ("notes.txt", ".m.pt.tmp", "m.json"):
         (tmp_path / "matmul/nvidia-h200" / name).write_text("{}")
@@ -60,8 +68,26 @@ def test_the_manifest_lists_models_with_hash_and_card(tmp_path):
     assert entry["card"] == {"regret": 1.02}
 
 
-def test_the_checkouts_models_are_among_the_shipped():
-    assert any(folder.name == "trained_models" for folder in shipped_folders())
+def test_a_model_in_another_hardwares_folder_is_refused(tmp_path):
+    with pytest.raises(FileFaultError, match="nvidia-h100"):
+        ModelPointer("matmul", "nvidia-h100", "model", put(tmp_path)).load()
+
+
+def test_shipped_is_the_packages_own_model_whatever_the_users_folders_hold(
+    tmp_path, monkeypatch, h200
+):
+    mine = put(tmp_path)
+    monkeypatch.setenv("TORCH_DIODE_MODEL_PATH", str(tmp_path))
+    assert ModelRegistry().find("matmul", h200).path == mine
+    path = shipped_model(h200).path
+    assert path == model_file(SHIPPED, h200)
+    assert any(path.is_relative_to(folder) for folder in shipped_folders())
+    assert model_file("mine.pt", h200) == Path("mine.pt")
+
+
+def test_a_chip_without_a_shipped_model_is_one_sentence():
+    with pytest.raises(EmptySelectionError, match="none came along for"):
+        model_file(SHIPPED, known_other())
 
 
 @pytest.mark.parametrize("pointer", ModelRegistry(shipped_folders()).pointers(), ids=str)

@@ -32,15 +32,15 @@ def test_a_part_trained_on_is_found_in_the_whole(dataset):
 
 
 @pytest.mark.parametrize("sizes", [30, 1000])
-def test_the_problems_scored_are_those_that_training_kept_apart(dataset, hardware, sizes):
+def test_the_problems_scored_are_those_that_training_kept_apart(dataset, h200, sizes):
     """Of few problems others are kept than a share of all: the split is that of the part trained
     on, whatever is asked about."""
     whole = dataset.take(dataset.problems.ids < 3 * sizes)
     mm = whole.filter(op="mm").take(whole.filter(op="mm").problems.ids < sizes)
     both = whole.merge([mm, whole.filter(op="bmm")])
-    parts = split_table(feature_table(mm, hardware), OPTIONS)
+    parts = split_table(feature_table(mm, h200), OPTIONS)
     kept = parts.test if len(parts.test.group) else parts.validation
-    table = feature_table(both, hardware)
+    table = feature_table(both, h200)
     found = problems_to_score("auto", model_of(mm), table.arrays, table.has_choice, both)
     scored = {both.problem(int(both.problems.first[i])) for i in np.flatnonzero(found.problems)}
     assert scored == {mm.problem(int(row)) for row in kept.rows}

@@ -9,19 +9,17 @@ from hypothesis import given, settings
 from tests.strategies import problems as any_problem
 from torch_diode.candidates.space import candidate_space
 from torch_diode.hardware import known
-from torch_diode.model.features.extractor import (
+from torch_diode.model.features.extractor import config_arrays, joint_features, problem_features
+from torch_diode.model.features.names import (
     CONFIG_NAMES,
     FEATURE_NAMES,
     JOINT_NAMES,
-    LAUNCH_US,
     PROBLEM_NAMES,
-    config_arrays,
-    joint_features,
-    problem_features,
-    roofline_us,
+    VENDOR_NAMES,
 )
 from torch_diode.model.features.problem_arrays import OneProblem, ProblemArrays
-from torch_diode.model.features.vendor import VENDOR_NAMES, vendor_features
+from torch_diode.model.features.roofline import LAUNCH_US, roofline_us
+from torch_diode.model.features.vendor import vendor_features
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
@@ -36,30 +34,30 @@ def joint_of(problem, *configs, template="triton::mm"):
     return {name: values[:, i] for i, name in enumerate(JOINT_NAMES)}
 
 
-def test_dataset_and_single_problem_agree_to_the_last_bit(dataset, table, hardware):
+def test_dataset_and_single_problem_agree_to_the_last_bit(dataset, table, h200):
     for number in range(0, len(table.problem), 17):
         problem = dataset.problem(int(dataset.problems.first[number]))
         arrays = ProblemArrays.of(problem)
-        assert np.array_equal(problem_features(arrays, hardware)[0], table.problem[number])
-        assert np.array_equal(vendor_features(arrays, hardware)[0], table.vendor[number])
-        assert roofline_us(arrays, hardware)[0] == table.roofline[number]
+        assert np.array_equal(problem_features(arrays, h200)[0], table.problem[number])
+        assert np.array_equal(vendor_features(arrays, h200)[0], table.vendor[number])
+        assert roofline_us(arrays, h200)[0] == table.roofline[number]
         rows = np.flatnonzero(table.group == number)
         candidates = Candidates.of(dataset[int(row)].candidate for row in table.rows[rows])
-        configs = config_arrays(candidates, problem, hardware)
-        joint = joint_features(arrays, configs, hardware)
+        configs = config_arrays(candidates, problem, h200)
+        joint = joint_features(arrays, configs, h200)
         triton = ~table.is_aten[rows]
         found = np.concatenate([configs.features, joint], axis=1)[triton]
         assert np.array_equal(found, table.config[rows][triton])
 
 
-def one_by_one(p, candidates, kind, hardware):
+def one_by_one(p, candidates, kind, h200):
     """Joint features as their names say, one after the other, from the candidates' own fields."""
     f = {name: np.maximum(values, 1).astype(np.float32) for name, values in candidates.items()}
     m, n, k = f["block_m"], f["block_n"], f["block_k"]
-    resident = config_arrays(kind[0], kind[1], hardware).resident
-    units, roof = np.float32(hardware.units), roofline_us(p, hardware)
-    rate = np.float32(hardware.peak_tflops(kind[1].dtype)) * np.float32(1e6) / hardware.units
-    bandwidth = np.float32(hardware.memory_gbps * 1e3)
+    resident = config_arrays(kind[0], kind[1], h200).resident
+    units, roof = np.float32(h200.units), roofline_us(p, h200)
+    rate = np.float32(h200.peak_tflops(kind[1].dtype)) * np.float32(1e6) / h200.units
+    bandwidth = np.float32(h200.memory_gbps * 1e3)
     tiles_m, tiles_n, steps = np.ceil(p.M / m), np.ceil(p.N / n), np.ceil(p.K / k)
     tiles = p.B * tiles_m * tiles_n
     each = np.ceil(tiles / units)
@@ -97,7 +95,7 @@ def one_by_one(p, candidates, kind, hardware):
         np.log2(together * f["num_stages"] * loads),
         np.minimum(steps / f["num_stages"], 8),
         *(np.log((time + np.float32(0.1)) / roof) for time in times),
-        np.log2(pieces / (f["num_warps"] * hardware.warp_size)),
+        np.log2(pieces / (f["num_warps"] * h200.warp_size)),
     ]
 
 

@@ -8,13 +8,9 @@ from hypothesis import given, settings
 
 from tests.strategies import problems as any_problem
 from torch_diode.hardware import known
+from torch_diode.model.features.names import SPLIT_NAMES, VENDOR_NAMES
 from torch_diode.model.features.problem_arrays import ProblemArrays
-from torch_diode.model.features.vendor import (
-    SPLIT_NAMES,
-    VENDOR_NAMES,
-    split_features,
-    vendor_features,
-)
+from torch_diode.model.features.vendor import split_features, vendor_features
 from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from torch_diode.model.serving.expected_regret import (
+    expected_regrets,
     normal_cdf,
     probability_slower,
-    expected_regrets,
 )
 
 

@@ -20,7 +20,7 @@ from torch_diode.types.problem import MMShape
 
 KINDS = ("base", "deep")
 FEW = 150
-"""Candidates that are all looked at closely; `test_glance` has more."""
+"""Candidates that all pass the prefilter; `test_prefilter` has more."""
 
 
 def made(kind, table):
@@ -43,7 +43,7 @@ def exported(network):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_numpy_and_torch_agree_on_real_rows(kind, dataset, table, hardware):
+def test_numpy_and_torch_agree_on_real_rows(kind, dataset, table, h200):
     network = made(kind, table)
     expected = predict_times(network, table)
     ours = exported(network)
@@ -51,63 +51,63 @@ def test_numpy_and_torch_agree_on_real_rows(kind, dataset, table, hardware):
         rows = np.flatnonzero(table.group == number)[-FEW:]
         candidates = Candidates.of(dataset[int(row)].candidate for row in table.rows[rows])
         problem = dataset.problem(int(table.rows[rows[0]]))
-        times = ours.predict_us(problem, candidates, hardware)
+        times = ours.predict_us(problem, candidates, h200)
         assert np.allclose(times, expected[rows], rtol=2e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_candidate_is_worth_the_same_in_any_company(kind, table, hardware):
+def test_a_candidate_is_worth_the_same_in_any_company(kind, table, h200):
     problem = MMShape("mm", M=500, N=512, K=512)
-    space = candidate_space(problem, hardware)
+    space = candidate_space(problem, h200)
     ours = exported(made(kind, table))
     few = space.take(np.linspace(0, len(space) - 1, FEW).astype(np.int64))
-    whole = ours.predict_us(problem, few, hardware)
+    whole = ours.predict_us(problem, few, h200)
     some = np.arange(0, FEW, 7)
-    assert np.allclose(ours.predict_us(problem, few.take(some), hardware), whole[some], rtol=1e-4)
+    assert np.allclose(ours.predict_us(problem, few.take(some), h200), whole[some], rtol=1e-4)
 
 
-def test_what_is_kept_of_candidates_does_not_leak_into_another_problem(table, hardware):
+def test_what_is_kept_of_candidates_does_not_leak_into_another_problem(table, h200):
     first, second = MMShape("mm", M=512, N=512, K=512), MMShape("mm", M=4096, N=512, K=512)
     other = MMShape("mm", M=512, N=512, K=512, dtype="float32")
-    space = candidate_space(first, hardware)
+    space = candidate_space(first, h200)
     kept = exported(made("deep", table))
-    kept.predict_us(first, space, hardware)
+    kept.predict_us(first, space, h200)
     for problem in (second, other):
         fresh = exported(made("deep", table))
-        expected = fresh.predict_us(problem, space, hardware)
-        assert np.array_equal(kept.predict_us(problem, space, hardware), expected)
+        expected = fresh.predict_us(problem, space, h200)
+        assert np.array_equal(kept.predict_us(problem, space, h200), expected)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_threads_do_not_write_into_one_another(kind, table, hardware):
+def test_threads_do_not_write_into_one_another(kind, table, h200):
     ours = exported(made(kind, table))
     problems = [MMShape("mm", M=256 + 64 * i, N=512, K=768) for i in range(24)]
-    asked = [(problem, candidate_space(problem, hardware)) for problem in problems]
-    alone = [ours.predict_us(problem, space, hardware) for problem, space in asked]
+    asked = [(problem, candidate_space(problem, h200)) for problem in problems]
+    alone = [ours.predict_us(problem, space, h200) for problem, space in asked]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda pair: ours.predict_us(*pair, hardware), asked * 4))
+        together = list(pool.map(lambda pair: ours.predict_us(*pair, h200), asked * 4))
     assert all(np.array_equal(a, b) for a, b in zip(together, alone * 4, strict=True))
 
 
-def test_spaces_of_any_size_may_follow_one_another(table, hardware):
+def test_spaces_of_any_size_may_follow_one_another(table, h200):
     problem = MMShape("mm", M=512, N=512, K=512)
-    space = candidate_space(problem, hardware)
+    space = candidate_space(problem, h200)
     parts = [space.take(np.arange(count)) for count in (1, 700, 3, len(space), 40)]
     ours = exported(made("deep", table))
     for part in parts:
-        fresh = exported(made("deep", table)).predict_us(problem, part, hardware)
-        assert np.array_equal(ours.predict_us(problem, part, hardware), fresh)
+        fresh = exported(made("deep", table)).predict_us(problem, part, h200)
+        assert np.array_equal(ours.predict_us(problem, part, h200), fresh)
 
 
-def test_a_template_never_seen_comes_last(table, hardware):
+def test_a_template_never_seen_comes_last(table, h200):
     problem = MMShape("mm", M=64, N=64, K=8192)
-    space = candidate_space(problem, hardware)
+    space = candidate_space(problem, h200)
     assert "decompose_k" in space.templates
-    times = exported(made("deep", table)).predict_us(problem, space, hardware)
+    times = exported(made("deep", table)).predict_us(problem, space, h200)
     unseen = space.is_template("decompose_k")
     assert times[unseen].min() > times[~unseen].max()
     alone = Candidates.of([Candidate("decompose_k", split_k=4)])
-    assert np.isfinite(exported(made("deep", table)).predict_us(problem, alone, hardware)).all()
+    assert np.isfinite(exported(made("deep", table)).predict_us(problem, alone, h200)).all()
 
 
 def test_missing_weights_are_named():
@@ -115,17 +115,17 @@ def test_missing_weights_are_named():
         NumpyNetwork("deep", {})
 
 
-def test_a_thousand_candidates_take_about_a_millisecond(table, hardware):
+def test_a_thousand_candidates_take_about_a_millisecond(table, h200):
     """Loosely bounded: the machine may be busy. `docs/experiments.md` has the measured number."""
     problem = MMShape("mm", M=512, N=4096, K=4096, transpose_b=True)
-    space = candidate_space(problem, hardware).take(np.arange(1000))
+    space = candidate_space(problem, h200).take(np.arange(1000))
     shape = {"hidden": 64, "layers": 2}
     weights = build_network("deep", shape).state_dict()
     ours = NumpyNetwork("deep", {name: value.numpy() for name, value in weights.items()})
-    ours.predict_us(problem, space, hardware)
+    ours.predict_us(problem, space, h200)
     taken = []
     for _ in range(30):
         begun = time.perf_counter()
-        ours.predict_us(problem, space, hardware)
+        ours.predict_us(problem, space, h200)
         taken.append(time.perf_counter() - begun)
     assert min(taken) < 5e-3

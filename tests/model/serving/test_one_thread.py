@@ -8,18 +8,18 @@ import pytest
 
 from torch_diode.model.serving.one_thread import _openblas, one_thread
 
-libraries = _openblas().lib_controllers
-pytestmark = pytest.mark.skipif(not libraries, reason="numpy is not linked with OpenBLAS")
+functions = _openblas()
+pytestmark = pytest.mark.skipif(functions is None, reason="numpy is not linked with OpenBLAS")
 
 
 @pytest.fixture
 def threads():
     """OpenBLAS set to two threads, and a function that returns its setting."""
-    (library, *_) = libraries
-    before = library.get_num_threads()
-    library.set_num_threads(2)
-    yield library.get_num_threads
-    library.set_num_threads(before)
+    get, put = functions
+    before = get()
+    put(2)
+    yield get
+    put(before)
 
 
 def test_one_inside_and_the_same_as_before_outside(threads):

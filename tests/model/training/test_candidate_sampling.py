@@ -23,35 +23,35 @@ PROBLEMS = [MMShape("mm", m, 512, k, dtype="bfloat16") for m in (8, 100, 4000) f
 
 
 @pytest.fixture(scope="module")
-def network(hardware):
-    pointer = ModelRegistry(shipped_folders()).find("matmul", hardware)
+def network(h200):
+    pointer = ModelRegistry(shipped_folders()).find("matmul", h200)
     metadata, found = load_network(pointer.path)
     return metadata.kind, found
 
 
-def near(network, hardware, seed=0, templates=(ATEN, *TEMPLATES)):
-    return sample_candidates(PROBLEMS, *network, hardware, templates, BEST, OTHERS, seed)
+def near(network, h200, seed=0, templates=(ATEN, *TEMPLATES)):
+    return sample_candidates(PROBLEMS, *network, h200, templates, BEST, OTHERS, seed)
 
 
-def test_the_first_are_there_and_some_others_and_aten(network, hardware):
+def test_the_first_are_there_and_some_others_and_aten(network, h200):
     kind, weights = network
     served = NumpyNetwork(kind, {n: v.numpy() for n, v in weights.state_dict().items()})
-    for problem, some in zip(PROBLEMS, near(network, hardware), strict=True):
-        space = candidate_space(problem, hardware, (ATEN, *TEMPLATES))
-        times = served.predict_us(problem, space, hardware)
+    for problem, some in zip(PROBLEMS, near(network, h200), strict=True):
+        space = candidate_space(problem, h200, (ATEN, *TEMPLATES))
+        times = served.predict_us(problem, space, h200)
         first = {space[int(row)] for row in np.argsort(times)[:BEST]}
         assert first | {Candidate(ATEN)} <= set(some)
         assert BEST + 1 < len(some) < BEST + 5 * OTHERS
 
 
-def test_a_seed_draws_other_others(network, hardware):
-    once, again, other = (near(network, hardware, seed) for seed in (0, 0, 1))
+def test_a_seed_draws_other_others(network, h200):
+    once, again, other = (near(network, h200, seed) for seed in (0, 0, 1))
     assert [list(some) for some in once] == [list(some) for some in again]
     assert [list(some) for some in once] != [list(some) for some in other]
 
 
-def test_a_process_that_is_killed_costs_time_only(network, hardware, monkeypatch):
-    alone = near(network, hardware)
+def test_a_process_that_is_killed_costs_time_only(network, h200, monkeypatch):
+    alone = near(network, h200)
     monkeypatch.setattr(candidate_sampling, "_PROBLEMS_PER_PROCESS", 2)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     this, ask = os.getpid(), candidate_sampling._Sampler.__call__
@@ -62,17 +62,17 @@ def test_a_process_that_is_killed_costs_time_only(network, hardware, monkeypatch
         return ask(self, number, problem)
 
     monkeypatch.setattr(candidate_sampling._Sampler, "__call__", dying)
-    assert [list(some) for some in near(network, hardware)] == [list(some) for some in alone]
+    assert [list(some) for some in near(network, h200)] == [list(some) for some in alone]
 
 
-def test_many_processes_find_what_one_does(network, hardware, monkeypatch):
-    alone = near(network, hardware)
+def test_many_processes_find_what_one_does(network, h200, monkeypatch):
+    alone = near(network, h200)
     monkeypatch.setattr(candidate_sampling, "_PROBLEMS_PER_PROCESS", 2)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     monkeypatch.setattr(
         candidate_sampling._Sampler, "__call__", _told(candidate_sampling._Sampler.__call__)
     )
-    together = near(network, hardware)
+    together = near(network, h200)
     assert [list(some) for some, _ in together] == [list(some) for some in alone]
     assert os.getpid() not in {pid for _, pid in together}
 

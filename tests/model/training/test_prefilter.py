@@ -1,4 +1,4 @@
-"""Of many candidates, those that count are looked at closely, and the order is the same."""
+"""The prefilter keeps the candidates that count: the top of the ranking is unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torch_diode.model.evaluation.scoring import predict_times
 from torch_diode.model.features.table import feature_table
 from torch_diode.model.registry import ModelRegistry
 from torch_diode.model.serving.inference import NumpyNetwork
-from torch_diode.model.serving.layers import _LOOKED_AT
+from torch_diode.model.serving.layers import PREFILTERED
 from torch_diode.model.training.batches import ProblemBatches
 from torch_diode.model.training.prefilter import fit_prefilter
 from torch_diode.types.candidate_arrays import Candidates
@@ -26,8 +26,8 @@ APART = Path(__file__).parents[3] / "diode_datasets/matmul/nvidia-h200/validatio
 
 
 @pytest.fixture(scope="module")
-def shipped(hardware):
-    return ModelRegistry().find("matmul", hardware).path
+def shipped(h200):
+    return ModelRegistry().find("matmul", h200).path
 
 
 @pytest.fixture(scope="module")
@@ -37,18 +37,18 @@ def apart():
     return whole.take(whole.problems.ids % 15 == 0)
 
 
-def test_the_first_of_a_whole_space_are_those_of_the_whole_network(shipped, apart, hardware):
-    table = feature_table(apart, hardware)
+def test_the_first_of_a_whole_space_are_those_of_the_whole_network(shipped, apart, h200):
+    table = feature_table(apart, h200)
     expected = predict_times(load_network(shipped)[1], table)
     model = load_model(shipped)
     same_first = same_five = met = 0
     for number in np.unique(table.group):
         rows = np.flatnonzero(table.group == number)
-        if len(rows) <= 2 * _LOOKED_AT:
+        if len(rows) <= 2 * PREFILTERED:
             continue
         candidates = Candidates.of(apart[int(row)].candidate for row in table.rows[rows])
         problem = apart.problem(int(table.rows[rows[0]]))
-        times, _ = model.predict_us(problem, candidates, hardware)
+        times, _ = model.predict_us(problem, candidates, h200)
         ours, whole = (np.argsort(t, kind="stable")[:5] for t in (times, expected[rows]))
         met += 1
         same_first += ours[0] == whole[0]
@@ -58,39 +58,39 @@ def test_the_first_of_a_whole_space_are_those_of_the_whole_network(shipped, apar
     assert same_five >= 0.95 * met
 
 
-def test_none_that_was_only_glanced_at_comes_among_the_first(table, hardware):
+def test_no_candidate_that_was_filtered_out_comes_among_the_first(table, h200):
     network = made("deep", table)
     with torch.no_grad():
-        # A glance that sees everything far too good.
-        network.glance_out.bias[-1] -= 5
+        # A prefilter whose times are far too short.
+        network.prefilter_out.bias[-1] -= 5
     arrays = {name: value.numpy() for name, value in network.state_dict().items()}
     problem = MMShape("mm", M=4096, N=4096, K=4096)
-    space = candidate_space(problem, hardware)
-    assert len(space) > 4 * _LOOKED_AT
-    found = ranked(arrays, problem, space, hardware)
-    alone = ranked(arrays, problem, space.take(found[: _LOOKED_AT // 2]), hardware)
-    assert np.array_equal(alone, np.arange(_LOOKED_AT // 2))
+    space = candidate_space(problem, h200)
+    assert len(space) > 4 * PREFILTERED
+    found = ranked(arrays, problem, space, h200)
+    alone = ranked(arrays, problem, space.take(found[: PREFILTERED // 2]), h200)
+    assert np.array_equal(alone, np.arange(PREFILTERED // 2))
 
 
-def ranked(arrays, problem, candidates, hardware):
-    times = NumpyNetwork("deep", arrays).predict_us(problem, candidates, hardware)
+def ranked(arrays, problem, candidates, h200):
+    times = NumpyNetwork("deep", arrays).predict_us(problem, candidates, h200)
     return np.argsort(times, kind="stable")
 
 
-def test_fitting_a_glance_changes_nothing_else_and_makes_it_agree(table):
+def test_fitting_the_prefilter_changes_nothing_else(table):
     network = made("deep", table)
     before = {name: value.clone() for name, value in network.state_dict().items()}
     batches = ProblemBatches(table)
     batch = next(batches.draw(64))
-    asked = batch.problem, batch.config, batch.group
+    inputs = batch.problem, batch.config, batch.group
 
-    def apart_by():
-        predicted, glance = network.both(*asked)
-        assert torch.equal(predicted, network(*asked))
-        return torch.square(predicted - glance).mean().item()
+    def difference():
+        predicted, output = network.with_prefilter(*inputs)
+        assert torch.equal(predicted, network(*inputs))
+        return torch.square(predicted - output).mean().item()
 
-    first = apart_by()
+    first = difference()
     fit_prefilter(network, batches)
-    assert apart_by() < first / 4
+    assert difference() < first / 4
     changed = {n for n, v in network.state_dict().items() if not torch.equal(v, before[n])}
-    assert changed == {"glance_out.weight", "glance_out.bias"}
+    assert changed == {"prefilter_out.weight", "prefilter_out.bias"}

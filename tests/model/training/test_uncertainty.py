@@ -10,10 +10,10 @@ import torch
 
 from torch_diode.model.networks.timing_models import build_network
 from torch_diode.model.serving.inference import NumpyNetwork
-from torch_diode.model.training.uncertainty import calibration_points
 from torch_diode.model.training.uncertainty import (
     CONFIGS,
     VENDOR,
+    calibration_points,
     errors_of,
     fit_uncertainty,
     row_uncertainties,
@@ -66,7 +66,7 @@ def test_noise_is_not_taken_for_error(table, wrong, network):
     assert np.median(row_uncertainties(network, table)[table.is_config]) < 0.02
 
 
-def test_numpy_doubts_as_torch_does(dataset, table, wrong, network, hardware):
+def test_numpy_doubts_as_torch_does(dataset, table, wrong, network, h200):
     fit_uncertainty(network, exact(table), wrong)
     expected = row_uncertainties(network, table)
     weights = {name: value.numpy() for name, value in network.state_dict().items()}
@@ -75,7 +75,7 @@ def test_numpy_doubts_as_torch_does(dataset, table, wrong, network, hardware):
         rows = np.flatnonzero(table.group == number)
         candidates = Candidates.of(dataset[int(row)].candidate for row in table.rows[rows])
         problem = dataset.problem(int(table.rows[rows[0]]))
-        sigma = ours.predict(problem, candidates, hardware)[1]
+        sigma = ours.predict(problem, candidates, h200)[1]
         assert np.allclose(sigma, expected[rows], rtol=1e-3)
 
 

@@ -12,8 +12,8 @@ from torch_diode.candidates.gpu.eligibility import k_splits
 from torch_diode.model.evaluation.scoring import predict_log_ratio, predict_times
 from torch_diode.model.features.table import feature_table
 from torch_diode.model.serving.inference import NumpyNetwork
-from torch_diode.model.training.trainer import TrainingOptions, split_table, train
 from torch_diode.model.training.batches import aten_calls, split_calls
+from torch_diode.model.training.trainer import TrainingOptions, split_table, train
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import Dataset
@@ -52,9 +52,9 @@ def mixed(dataset):
 
 
 @pytest.fixture(scope="module")
-def parts(mixed, hardware):
+def parts(mixed, h200):
     torch.set_num_threads(1)
-    return split_table(feature_table(mixed, hardware), OPTIONS)
+    return split_table(feature_table(mixed, h200), OPTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_heads_learn(parts, trained):
         assert np.sqrt(np.square(error).mean()) < most * calls.target.numpy().std()
 
 
-def test_numpy_ranks_splits_as_torch_does(mixed, parts, trained, hardware):
+def test_numpy_ranks_splits_as_torch_does(mixed, parts, trained, h200):
     weights = {name: value.numpy() for name, value in trained.network.state_dict().items()}
     ours = NumpyNetwork("deep", weights)
     table = parts.validation
@@ -87,7 +87,7 @@ def test_numpy_ranks_splits_as_torch_does(mixed, parts, trained, hardware):
         rows = np.flatnonzero(table.group == number)
         candidates = Candidates.of(mixed[int(row)].candidate for row in table.rows[rows])
         problem = mixed.problem(int(table.rows[rows[0]]))
-        times, sigma = ours.predict(problem, candidates, hardware)
+        times, sigma = ours.predict(problem, candidates, h200)
         assert np.allclose(times, expected[rows], rtol=2e-4)
         assert (sigma > 0).all()
 

@@ -2,45 +2,65 @@
 
 Those of a ranking take a tenth of a millisecond each. Spreading them over threads gains little, and
 on busy cores, as while kernels compile, waiting for the threads takes a hundred times longer.
+threadpoolctl does not serve here: decisions of several threads overlap, and it either leaves the
+process at one thread (3.7) or ignores all but the first thread (3.8).
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import threading
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
+_SYMBOLS = ("scipy_openblas_{}64_", "openblas_{}64_", "openblas_{}")
+
 _lock = threading.Lock()
 _users = 0
-_limit: Any = None
+_before = 0
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Let OpenBLAS use the calling thread alone; other libraries are unaffected.
 
-    The setting is the process's, so the last user to leave restores it: threadpoolctl's own context
-    would restore what it found, which may be another user's limit.
+    The setting is the process's, so the last user to leave restores it.
     """
-    global _users, _limit
+    global _users, _before
+    functions = _openblas()
+    if functions is None:
+        yield
+        return
+    get, put = functions
     with _lock:
         if _users == 0:
-            _limit = _openblas().limit(limits=1)
+            _before = get()
+            if _before != 1:
+                put(1)
         _users += 1
     try:
         yield
     finally:
         with _lock:
             _users -= 1
-            if _users == 0:
-                _limit.restore_original_limits()
+            if _users == 0 and _before != 1:
+                put(_before)
 
 
 @lru_cache(maxsize=1)
-def _openblas() -> Any:
-    """Controller of OpenBLAS, found once: the search takes 10 ms, a limit 0.01 ms."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController().select(internal_api="openblas")
+def _openblas() -> tuple[Any, Any] | None:
+    """Functions of the OpenBLAS numpy is linked with that get and set the number of threads."""
+    core: Any = getattr(np, "_core", None) or np.core  # numpy 1 has the latter
+    try:
+        library = ctypes.CDLL(core._multiarray_umath.__file__)
+    except (AttributeError, OSError):
+        return None
+    for symbol in _SYMBOLS:
+        get, put = (symbol.format(f"{verb}_num_threads") for verb in ("get", "set"))
+        if hasattr(library, get) and hasattr(library, put):
+            return getattr(library, get), getattr(library, put)
+    return None
