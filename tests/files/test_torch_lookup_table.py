@@ -1,9 +1,8 @@
-"""torch's own reader is the judge: its lookup table handler, in Inductor's real lowering."""
+"""Exported tables, read by torch's own lookup table handler in Inductor's real lowering."""
 
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 import torch
@@ -28,7 +27,7 @@ AUTOTUNE = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,TRITON"}
 
 
 class Listening(lookup.LookupTableChoices):
-    """torch's handler, noting what it found and what it then offered."""
+    """Torch's handler, recording what it found and what it offered."""
 
     def __init__(self):
         super().__init__()
@@ -42,8 +41,8 @@ class Listening(lookup.LookupTableChoices):
 
     def get_template_configs(self, *args, **kwargs):
         choices = super().get_template_configs(*args, **kwargs)
-        made = [choice.annotations["ktc"] for choice in choices]
-        self.offered += [(ktc.template.uid, ktc.params.to_kwargs()) for ktc in made]
+        configs = [choice.annotations["ktc"] for choice in choices]
+        self.offered += [(ktc.template.uid, ktc.params.to_kwargs()) for ktc in configs]
         return choices
 
 
@@ -66,12 +65,20 @@ def operands(problem):
     return [matrix(problem.M, problem.N, False), a, b]
 
 
+def exported(problem, candidate, hardware="nvidia-h200"):
+    return inductor_table(Table(((hardware, problem, (TableEntry(candidate),)),)))
+
+
+def entry_of(problem, candidate, hardware="nvidia-h200"):
+    return next(iter(exported(problem, candidate, hardware).values()))[0]
+
+
 def ask(problem, entries, tmp_path):
-    """What torch's handler finds and offers for a problem, its table read from a JSON file."""
+    """Torch's handler after a lookup of a problem, its table read from a JSON file."""
     file = tmp_path / "table.json"
     file.write_text(json.dumps(inductor_table(Table((("nvidia-h200", problem, entries),)))))
     handler = Listening()
-    # The key of a device is remembered for good; here the device is another in every test.
+    # The key of a device is cached for good; here the device changes between tests.
     lookup.LookupTableChoices._get_device_key.cache_clear()
     table = {"lookup_table.table": json.loads(file.read_text())}
     with pretend(H200), V.set_choices_handler(handler):
@@ -98,7 +105,7 @@ def test_torch_finds_the_exported_key_and_offers_the_exported_config(kind, layou
     template = "triton::bmm" if "bmm" in kind["op"] else "triton::mm"
     handler = ask(problem, (TableEntry(Candidate(template, CONFIG)),), tmp_path)
     assert list(handler.found) == [template]
-    # For addmm torch asks apart for ATen, and has ATen where the table does not name it.
+    # For addmm torch looks up ATen separately, and has ATen where the table does not.
     ((uid, arguments),) = [item for item in handler.offered if item[0] != "aten::addmm"]
     assert uid == template
     wanted = {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 128, "GROUP_M": 4}
@@ -107,13 +114,13 @@ def test_torch_finds_the_exported_key_and_offers_the_exported_config(kind, layou
 
 
 @pytest.mark.parametrize("kind", OPS, ids=lambda kind: "-".join(map(str, kind.values())))
-def test_torch_offers_aten_where_the_table_says_so(kind, tmp_path):
+def test_torch_offers_aten_where_the_table_has_it(kind, tmp_path):
     problem = MMShape(M=256, N=512, K=1024, transpose_b=True, **kind)
     handler = ask(problem, (TableEntry(Candidate("aten")),), tmp_path)
     assert list(handler.found) == [f"aten::{kind['op']}"]
     offered = [uid for uid, _ in handler.offered if uid.startswith("aten")]
     assert offered == [f"aten::{kind['op']}"]
-    # For addmm torch asks apart for Triton, and lists its own where the table names none.
+    # For addmm torch looks up Triton separately, and has its own list where the table has none.
     assert len(handler.offered) == 1 or kind["op"] == "addmm"
 
 
@@ -126,8 +133,8 @@ def test_torch_offers_a_table_of_several_in_full(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-def test_a_config_says_what_torch_itself_would_derive_for_the_dtype(dtype, tmp_path):
-    """Older readers fill in nothing: what the export spells out must be what torch computes."""
+def test_a_config_has_the_arguments_torch_itself_derives_from_the_dtype(dtype, tmp_path):
+    """Older readers have no defaults: the export must hold what torch computes."""
     problem = MMShape("mm", 100, 512, 1000, dtype=dtype)
     handler = ask(problem, (TableEntry(Candidate("triton::mm", CONFIG)),), tmp_path)
     offered = handler.offered[0][1]
@@ -135,21 +142,15 @@ def test_a_config_says_what_torch_itself_would_derive_for_the_dtype(dtype, tmp_p
     plain = Listening()
     with pretend(H200), V.set_choices_handler(plain):
         lower(torch.mm, operands(problem), AUTOTUNE, generate=False)
-    torchs = next(arguments for uid, arguments in plain.offered if uid == "triton::mm")
-    exported = inductor_table(
-        Table((("nvidia-h200", problem, (TableEntry(Candidate("triton::mm", CONFIG)),)),))
-    )
-    entry = next(iter(exported.values()))[0]
-    assert entry["ACC_TYPE"] == torchs["ACC_TYPE"]
-    assert entry["USE_FAST_ACCUM"] == torchs["USE_FAST_ACCUM"]
-    assert set(torchs) <= set(entry) | {"OUT_DTYPE", "hint_override"}
+    own = next(arguments for uid, arguments in plain.offered if uid == "triton::mm")
+    entry = entry_of(problem, Candidate("triton::mm", CONFIG))
+    assert entry["ACC_TYPE"] == own["ACC_TYPE"]
+    assert entry["USE_FAST_ACCUM"] == own["USE_FAST_ACCUM"]
+    assert set(own) <= set(entry) | {"OUT_DTYPE", "hint_override"}
 
 
-def test_a_problem_of_another_size_is_a_miss(tmp_path):
-    known_problem = MMShape("mm", 256, 512, 1024)
-    table = inductor_table(
-        Table((("nvidia-h200", known_problem, (TableEntry(Candidate("triton::mm", CONFIG)),)),))
-    )
+def test_a_problem_of_another_size_is_a_miss():
+    table = exported(MMShape("mm", 256, 512, 1024), Candidate("triton::mm", CONFIG))
     handler = Listening()
     other = operands(MMShape("mm", 256, 512, 2048))
     with pretend(H200), V.set_choices_handler(handler):
@@ -160,19 +161,17 @@ def test_a_problem_of_another_size_is_a_miss(tmp_path):
 def test_a_stale_template_hash_is_a_miss_and_a_fresh_one_a_hit(tmp_path):
     from torch._inductor.kernel.mm import mm_template
 
-    problem = MMShape("mm", 256, 512, 1024)
-    way = Candidate("triton::mm", CONFIG)
+    problem, candidate = MMShape("mm", 256, 512, 1024), Candidate("triton::mm", CONFIG)
     with inductor_config.patch({"lookup_table.check_src_hash": True}):
-        fresh = ask(problem, (TableEntry(way, template_hash=mm_template.src_hash),), tmp_path)
-        stale = ask(problem, (TableEntry(way, template_hash="0" * 64),), tmp_path)
+        fresh = ask(problem, (TableEntry(candidate, template_hash=mm_template.src_hash),), tmp_path)
+        stale = ask(problem, (TableEntry(candidate, template_hash="0" * 64),), tmp_path)
     assert list(fresh.found) == ["triton::mm"]
     assert stale.found == {}
 
 
 def test_every_name_a_driver_reports_has_its_key():
-    problem = MMShape("mm", 8, 8, 8)
-    table = Table((("nvidia-h100", problem, (TableEntry(Candidate("aten")),)),))
-    devices = {key.split("+")[0] for key in inductor_table(table)}
+    table = exported(MMShape("mm", 8, 8, 8), Candidate("aten"), "nvidia-h100")
+    devices = {key.split("+")[0] for key in table}
     assert devices == {"NVIDIA H100 80GB HBM3", "NVIDIA H100 SXM5 80GB"}
 
 
@@ -185,42 +184,27 @@ def test_every_name_a_driver_reports_has_its_key():
         ("float16", "float32", "tl.float32"),
     ],
 )
-def test_sums_are_kept_in_the_type_the_output_needs(dtype, out_dtype, accumulator):
+def test_the_accumulator_follows_the_output(dtype, out_dtype, accumulator):
     problem = MMShape("mm", 8, 8, 8, dtype=dtype, out_dtype=out_dtype)
-    table = Table((("nvidia-h200", problem, (TableEntry(Candidate("triton::mm", CONFIG)),)),))
-    assert next(iter(inductor_table(table).values()))[0]["ACC_TYPE"] == accumulator
+    assert entry_of(problem, Candidate("triton::mm", CONFIG))["ACC_TYPE"] == accumulator
 
 
-def test_what_only_amd_has_is_written_where_it_is_set():
+def test_arguments_of_amd_alone_are_written_where_they_are_set():
     config = TritonGEMMConfig(16, 16, 16, waves_per_eu=2, matrix_instr_nonkdim=16, kpack=2)
-    table = Table(
-        (
-            (
-                "amd-instinct-mi300x",
-                MMShape("mm", 8, 8, 8),
-                (TableEntry(Candidate("triton::mm", config)),),
-            ),
-        )
-    )
-    entry = next(iter(inductor_table(table).values()))[0]
+    entry = entry_of(MMShape("mm", 8, 8, 8), Candidate("triton::mm", config), "amd-instinct-mi300x")
     assert (entry["waves_per_eu"], entry["matrix_instr_nonkdim"], entry["kpack"]) == (2, 16, 2)
 
 
-def test_a_split_of_k_goes_by_torchs_name_for_it():
-    problem = MMShape("mm", 8, 8, 1024)
-    split = Candidate("decompose_k", split_k=16)
-    table = Table((("nvidia-h200", problem, (TableEntry(split, template_hash="ab1"),)),))
-    assert next(iter(inductor_table(table).values())) == [
-        {"template_id": "decompose_k", "k_split": 16, "template_hash": "ab1"}
-    ]
+def test_a_split_of_k_has_torchs_name_and_its_hash():
+    entry = TableEntry(Candidate("decompose_k", split_k=16), template_hash="ab1")
+    table = Table((("nvidia-h200", MMShape("mm", 8, 8, 1024), (entry,)),))
+    expected = {"template_id": "decompose_k", "k_split": 16, "template_hash": "ab1"}
+    assert list(inductor_table(table).values()) == [[expected]]
 
 
-def test_a_key_reads_as_torch_writes_it():
-    problem = MMShape("mm", 256, 512, 1024, transpose_b=True)
-    table = Table((("nvidia-h200", problem, (TableEntry(Candidate("aten")),)),))
-    (key,) = inductor_table(table)
+def test_a_key_has_torchs_form():
+    (key,) = exported(MMShape("mm", 256, 512, 1024, transpose_b=True), Candidate("aten"))
     assert key == (
         "NVIDIA H200+((torch.bfloat16, [256, 1024], [1024, 1]), "
         "(torch.bfloat16, [1024, 512], [1, 1024]))+mm"
     )
-    assert re.fullmatch(r"[^+]+\+\(.*\)\+mm", key)

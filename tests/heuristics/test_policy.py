@@ -1,5 +1,3 @@
-"""How many candidates go to a benchmark, and which."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -41,25 +39,25 @@ def close(sigma: float, apart: float = 0.01) -> Ranking:
     return Ranking.by_time(times, "test", np.full(len(SPACE), sigma))
 
 
-def test_no_estimate_of_the_error_means_the_usual_number() -> None:
+def test_without_an_error_estimate_the_usual_number_is_benchmarked() -> None:
     assert benchmark_count(ranking(), SPACE) == 5
     assert benchmark_count(ranking(), SPACE, top=7) == 7
     assert benchmark_count(ranking(float("nan")), SPACE) == 5
 
 
-def test_two_where_the_heuristic_is_sure() -> None:
+def test_two_are_benchmarked_where_the_heuristic_is_sure() -> None:
     assert benchmark_count(ranking(0.0), SPACE) == 2
     assert benchmark_count(close(0.001), SPACE) == 2
 
 
-def test_more_where_the_heuristic_is_unsure() -> None:
+def test_more_are_benchmarked_where_the_heuristic_is_unsure() -> None:
     counts = [benchmark_count(close(sigma), SPACE) for sigma in (0.002, 0.01, 0.02, 0.04)]
     assert counts == sorted(counts)
     assert counts[0] < 5 < counts[-1]
     assert benchmark_count(close(9.0), SPACE) == 15
 
 
-def test_fewer_where_candidates_are_further_apart() -> None:
+def test_fewer_are_benchmarked_where_times_are_further_apart() -> None:
     assert benchmark_count(close(0.02, apart=0.05), SPACE) < benchmark_count(
         close(0.02, apart=0.01), SPACE
     )
@@ -74,46 +72,32 @@ def test_never_more_than_were_ranked_and_aten() -> None:
     assert benchmark_count(one, SPACE) == 1
 
 
-def test_alone_the_best_runs_where_it_is_surely_faster_than_aten() -> None:
+@pytest.mark.parametrize(("sigma", "first"), [(0.01, 7), (0.3, 0), (None, 7)])
+def test_a_single_choice_is_the_best_unless_it_may_well_be_slower_than_aten(
+    sigma: float | None, first: int
+) -> None:
     times = np.full(len(SPACE), 2.0)
     times[0], times[7] = 1.1, 1.0
-    for sigma, first in ((0.01, 7), (0.3, 0)):
-        found = Ranking.by_time(times, "test", np.full(len(SPACE), sigma))
-        order = single_choice_order(found, SPACE)
-        assert order[0] == first
-        assert sorted(order.tolist()) == list(range(len(SPACE)))
+    error = None if sigma is None else np.full(len(SPACE), sigma)
+    order = single_choice_order(Ranking.by_time(times, "test", error), SPACE)
+    assert order[0] == first
+    assert sorted(order.tolist()) == list(range(len(SPACE)))
 
 
-def test_alone_follows_the_order_where_nothing_is_known_of_errors() -> None:
-    times = np.full(len(SPACE), 2.0)
-    times[0], times[7] = 1.0001, 1.0
-    assert single_choice_order(Ranking.by_time(times, "test"), SPACE)[0] == 7
-
-
-def test_alone_without_aten_follows_the_order() -> None:
-    triton = SPACE.take(np.arange(1, 31))
-    found = Ranking.by_time(np.arange(1.0, 31.0), "test", np.full(30, 0.5))
-    assert np.array_equal(single_choice_order(found, triton), found.order)
-
-
-def test_aten_takes_the_last_place_where_it_earned_none() -> None:
+def test_aten_is_in_every_benchmark_of_a_space_that_has_it() -> None:
     assert benchmark_set(ranking(), SPACE, 5) == [1, 2, 3, 4, 0]
-
-
-def test_aten_keeps_the_place_it_earned() -> None:
     assert benchmark_set(ranking(aten_us=3.5), SPACE, 5) == [1, 2, 0, 3, 4]
-
-
-def test_aten_joins_a_single_candidate() -> None:
     assert benchmark_set(ranking(), SPACE, 1) == [1, 0]
 
 
-def test_a_space_without_aten_has_none() -> None:
+def test_a_space_without_aten_follows_the_order() -> None:
     triton = SPACE.take(np.arange(1, 31))
-    assert benchmark_set(Ranking.by_time(np.arange(1.0, 31.0), "test"), triton, 3) == [0, 1, 2]
+    without = Ranking.by_time(np.arange(1.0, 31.0), "test", np.full(30, 0.5))
+    assert benchmark_set(without, triton, 3) == [0, 1, 2]
+    assert np.array_equal(single_choice_order(without, triton), without.order)
 
 
-def test_a_ranking_of_something_else_is_refused() -> None:
+def test_a_ranking_of_other_candidates_is_refused() -> None:
     with pytest.raises(InvalidValueError, match="expected one for each of 31"):
         check_fits(Ranking.by_time(np.ones(3), "test"), SPACE)
 
@@ -121,7 +105,7 @@ def test_a_ranking_of_something_else_is_refused() -> None:
 TWO = SPACE.take(np.arange(2))
 
 
-def test_atens_share_of_doubt_shrinks_with_what_is_certain() -> None:
+def test_time_added_to_aten_is_exact() -> None:
     ranking = Ranking.by_time(np.array([4.0, 5.0]), "model", np.array([0.1, 0.1]))
     counted = adjust_for_compile(ranking, TWO, False, 4.0)
     assert list(counted.order) == [1, 0]
@@ -131,7 +115,7 @@ def test_atens_share_of_doubt_shrinks_with_what_is_certain() -> None:
     assert list(ranking.predicted_us) == [4.0, 5.0]
 
 
-def test_what_templates_pay_more_is_added_to_theirs() -> None:
+def test_time_added_to_templates_can_change_the_order() -> None:
     ranking = Ranking.by_time(np.array([5.0, 4.0]), "model")
     counted = adjust_for_compile(ranking, TWO, False, 0.0, 1.5)
     assert list(counted.predicted_us) == [5.0, 5.5]
@@ -146,14 +130,14 @@ def test_what_templates_pay_more_is_added_to_theirs() -> None:
     ],
     ids=lambda ranking: ranking.source,
 )
-def test_an_order_that_is_not_by_time_stands(ranking: Ranking) -> None:
+def test_an_order_that_is_not_by_time_is_unchanged(ranking: Ranking) -> None:
     assert adjust_for_compile(ranking, TWO, True, 4.0) is ranking
 
 
 @pytest.mark.parametrize(
     ("fixed", "open_sizes", "gain"), [(True, True, 0.2), (True, False, 0), (False, True, 0)]
 )
-def test_fixed_sizes_make_a_template_faster_that_had_them_open(
+def test_compiled_in_sizes_make_a_template_faster_than_its_predicted_time(
     fixed: bool, open_sizes: bool, gain: float
 ) -> None:
     times = np.array([9.9, 10.0])
@@ -169,9 +153,7 @@ def test_fixed_sizes_make_a_template_faster_that_had_them_open(
     st.floats(0.0, 9.0),
     st.booleans(),
 )
-def test_as_compiled_the_order_is_still_by_time(
-    times: list[float], extra: float, fixed: bool
-) -> None:
+def test_an_adjusted_order_is_still_by_time(times: list[float], extra: float, fixed: bool) -> None:
     before = replace(Ranking.by_time(np.array(times), "test"), open_sizes=True)
     counted = adjust_for_compile(before, SPACE, fixed, extra)
     assert sorted(counted.order.tolist()) == list(range(len(SPACE)))
