@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torch_diode import __version__
-from torch_diode.model.evaluation.holdout import HoldoutSelection
 from torch_diode.model.evaluation.regret import (
     Score,
     problem_slices,
@@ -18,7 +17,10 @@ from torch_diode.model.evaluation.regret import (
 from torch_diode.report.packing import encoded, pack
 from torch_diode.report.predictions import Floats, PredictedTimings
 from torch_diode.toolkit.baselines import ANALYTICAL, DEFAULT_LIST
-from torch_diode.toolkit.validate import Validation
+
+if TYPE_CHECKING:
+    from torch_diode.model.evaluation.holdout import HoldoutSelection
+    from torch_diode.toolkit.validate import Validation
 
 CURVE_KS = tuple(range(1, 21))
 SHOWN_KS = (1, 3, 5, 10, 20)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from torch_diode.model.evaluation.regret import standard_errors
-from torch_diode.toolkit.validate import Validation, predict_clipped
 from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.problem import MMShape
+
+if TYPE_CHECKING:
+    from torch_diode.toolkit.validate import Validation
 
 Ids = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -39,6 +42,8 @@ class PredictedTimings:
     @classmethod
     def of(cls, validation: Validation) -> PredictedTimings:
         """All timings of a validation's dataset, those of problems it does not score included."""
+        from torch_diode.toolkit.validate import predict_clipped
+
         table, dataset = validation.table.with_a_choice(), validation.dataset
         is_scored = np.zeros(len(table.problem), bool)
         is_scored[validation.evaluated.problems] = True

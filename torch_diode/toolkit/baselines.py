@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +17,13 @@ from torch_diode.model.evaluation.regret import (
     standard_errors,
     subset_regrets,
 )
-from torch_diode.model.features.table import FeatureTable
 from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
-from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError, MissingPartError
-from torch_diode.types.hardware import Hardware
+
+if TYPE_CHECKING:
+    from torch_diode.model.features.table import FeatureTable
+    from torch_diode.types.dataset import Dataset
+    from torch_diode.types.hardware import Hardware
 
 ANALYTICAL = "analytical"
 DEFAULT_LIST = "default list"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from torch_diode.model.metadata import ModelMetadata
 from torch_diode.model.networks import MAX_LOG_RATIO
 from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.registry import SHIPPED, model_file
-from torch_diode.model.wrapper import ModelWrapper
 from torch_diode.toolkit.baselines import NO_BASELINES, Baselines, compute_baselines
 from torch_diode.toolkit.datasets import (
     DatasetSource,
@@ -42,6 +41,9 @@ from torch_diode.types import validation
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError, InvalidValueError
 from torch_diode.types.hardware import Hardware
+
+if TYPE_CHECKING:
+    from torch_diode.model.wrapper import ModelWrapper
 
 _MOST_NOTES = 5
 """Reasons to abstain that are worth a note; sizes beyond the model's range have one each."""

@@ -23,7 +23,6 @@ from torch_diode.model.features.problem_arrays import Floats
 from torch_diode.model.features.table import FeatureTable, unmeasured_table
 from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.training.batches import ProblemBatches
-from torch_diode.model.training.candidate_sampling import sample_candidates
 from torch_diode.model.training.distillation import DistillationOptions, distill
 from torch_diode.model.training.trainer import (
     SplitTables,
@@ -108,6 +107,8 @@ def distillation_set(
 ) -> FeatureTable:
     """Each problem's best configs and some others, with the mean prediction of all networks;
     a problem with hardly any is left out."""
+    from torch_diode.model.training.candidate_sampling import sample_candidates
+
     near = sample_candidates(
         problems, options.kind, network, hardware, TEMPLATES, _BEST, _OTHERS, options.seed
     )

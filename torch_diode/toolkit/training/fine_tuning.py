@@ -22,7 +22,6 @@ from torch_diode.model.features.problem_arrays import Floats, ProblemArrays
 from torch_diode.model.features.table import FeatureTable, unmeasured_table
 from torch_diode.model.metadata import SWEEP, ModelMetadata
 from torch_diode.model.networks.timing_models import TimingNetwork
-from torch_diode.model.training.candidate_sampling import sample_candidates
 from torch_diode.model.training.trainer import SplitTables
 from torch_diode.toolkit.progress import Progress, ProgressCallback
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
@@ -75,6 +74,8 @@ def replay(
     network: TimingNetwork, metadata: ModelMetadata, hardware: Hardware, count: int, seed: int
 ) -> FeatureTable:
     """About `count` drawn problems, with the times a network predicts for them."""
+    from torch_diode.model.training.candidate_sampling import sample_candidates
+
     problems = list(_problems(metadata, count, seed))
     templates = (ATEN, DECOMPOSE_K, *TEMPLATES)
     candidates = sample_candidates(
