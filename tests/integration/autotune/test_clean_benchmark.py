@@ -1,4 +1,4 @@
-"""Real compiles on the CPU, with a second choice put in so that Inductor has something to time."""
+"""Real compiles on the CPU, with a second choice added so that Inductor benchmarks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def attributes() -> dict[str, Any]:
 
 @pytest.fixture
 def offering() -> Iterator[Callable[[ExternKernelChoice], None]]:
-    """Lets a test put one more choice in every list of Inductor's."""
+    """Adds one more choice to every list of Inductor's."""
     undo = []
 
     def offer(extra: ExternKernelChoice) -> None:
@@ -71,7 +71,7 @@ def compiled(*shape: int) -> torch.Tensor:
     return result
 
 
-def test_what_inductor_tunes_is_timed_cleanly_and_the_dataset_has_it(offering):
+def test_a_collectors_dataset_has_clean_times(offering):
     offering(SLOW)
     with MatmulDatasetCollector(clean=True) as collector:
         result = compiled(24, 32, 40)
@@ -85,7 +85,7 @@ def test_what_inductor_tunes_is_timed_cleanly_and_the_dataset_has_it(offering):
     assert timing.spread is not None
 
 
-def test_without_clean_the_times_are_inductors(offering):
+def test_without_clean_times_are_inductors(offering):
     offering(SLOW)
     with MatmulDatasetCollector() as collector:
         compiled(24, 32, 48)
@@ -101,7 +101,7 @@ def test_a_choice_that_cannot_run_is_not_picked(offering):
     assert len(collector) == 1
 
 
-def test_times_on_disk_are_not_taken_for_clean_ones(offering):
+def test_times_on_disk_are_not_used_as_clean_ones(offering):
     offering(SLOW)
     compiled(24, 32, 64)
     with MatmulDatasetCollector() as collector:
@@ -122,16 +122,7 @@ def test_the_same_matmul_is_timed_once_while_open(offering):
     assert second.dataset()[0].time_us == first.dataset()[0].time_us
 
 
-def test_what_is_remembered_is_bounded(offering, monkeypatch):
-    monkeypatch.setattr(module, "_KEPT", 2)
-    offering(SLOW)
-    with clean_benchmark.opened() as opened:
-        for k in (24, 40, 48):
-            compiled(24, 32, k)
-            assert 1 <= len(opened._known) <= 2
-
-
-def test_inductors_methods_are_back_after_the_last_and_not_before():
+def test_inductors_methods_are_restored_after_the_last_collector():
     before = attributes()
     with MatmulDatasetCollector(clean=True):
         inside = attributes()
@@ -141,23 +132,19 @@ def test_inductors_methods_are_back_after_the_last_and_not_before():
         assert attributes() == inside
     assert attributes() == before
     assert not clean_benchmark._timers
-
-
-def test_after_an_error_in_the_users_code_they_are_back_too():
-    before = attributes()
     with pytest.raises(ZeroDivisionError), MatmulDatasetCollector(clean=True):
         _ = 1 / 0
     assert attributes() == before
 
 
-def test_what_somebody_put_over_ours_stays_and_passes_through(offering):
+def test_a_wrapper_around_ours_stays_and_passes_through(offering):
     offering(SLOW)
-    own, heard = AlgorithmSelectorCache.__dict__["benchmark_choices"], []
+    own, lengths = AlgorithmSelectorCache.__dict__["benchmark_choices"], []
     with clean_benchmark.opened():
         ours = AlgorithmSelectorCache.benchmark_choices
 
         def wrapped(cls: Any, choices: Any, *rest: Any, **more: Any) -> Any:
-            heard.append(len(choices))
+            lengths.append(len(choices))
             return ours(choices, *rest, **more)
 
         AlgorithmSelectorCache.benchmark_choices = classmethod(wrapped)
@@ -166,24 +153,24 @@ def test_what_somebody_put_over_ours_stays_and_passes_through(offering):
             compiled(24, 32, 80)
     finally:
         AlgorithmSelectorCache.benchmark_choices = own
-    assert heard == [2]
+    assert lengths == [2]
     assert collector.dataset().texts("method") == ["feedback"]
 
 
-def test_a_fault_in_the_timing_leaves_it_to_inductor(offering, monkeypatch):
+def failing_timer(self: CleanBenchmark, device: torch.device) -> Any:
+    raise KeyError("no timer")
+
+
+def test_a_timing_error_leaves_the_list_to_inductor(offering, monkeypatch):
     offering(SLOW)
-
-    def failing(self: CleanBenchmark, device: torch.device) -> Any:
-        raise KeyError("no timer")
-
-    monkeypatch.setattr(CleanBenchmark, "_timer", failing)
+    monkeypatch.setattr(CleanBenchmark, "_timer", failing_timer)
     warned = pytest.warns(UserWarning, match="no timer")
     with warned, MatmulDatasetCollector(clean=True) as collector:
         compiled(24, 32, 88)
     assert collector.dataset().texts("method") == ["feedback"]
 
 
-def test_autotuning_asked_for_in_other_processes_happens_here(offering):
+def test_a_collector_times_here_also_where_subprocesses_are_set(offering):
     offering(SLOW)
     elsewhere = torch._inductor.config.patch(autotune_in_subproc=True)
     with elsewhere, MatmulDatasetCollector(clean=True) as collector:
@@ -191,9 +178,9 @@ def test_autotuning_asked_for_in_other_processes_happens_here(offering):
     assert collector.dataset().texts("method") == ["feedback-clean"]
 
 
-def test_a_choice_without_a_request_gives_its_launch_to_the_benchmarker():
+def test_the_launch_of_a_choice_without_a_benchmark_request_is_captured():
     class Plain(select.ChoiceCaller):
-        """As vendor kernels are on 2.9."""
+        """Like vendor kernels on 2.9."""
 
         def to_callable(self) -> Any:
             return torch.mm
@@ -204,7 +191,7 @@ def test_a_choice_without_a_request_gives_its_launch_to_the_benchmarker():
     assert torch.equal(out, torch.full((4, 4), 4.0))
 
 
-def test_kinds_it_does_not_know_are_left_to_inductor():
+def test_other_kinds_of_choices_are_left_to_inductor():
     calls: list[Any] = []
 
     class Selector:
@@ -223,12 +210,12 @@ def test_kinds_it_does_not_know_are_left_to_inductor():
     assert calls == [(["cutlass"], False), ([], True)]
 
 
-def test_what_triton_raises_for_too_large_a_kernel_is_known():
+def test_tritons_out_of_resources_error_is_handled():
     pytest.importorskip("triton")
     assert [kind.__name__ for kind in module._cannot_run()] == ["RuntimeError", "OutOfResources"]
 
 
-def test_benchmarks_are_counted_as_they_happen(offering):
+def test_choices_and_benchmarks_are_counted(offering):
     offering(SLOW)
     own = vars(AlgorithmSelectorCache)["benchmark_choice"]
     with count_benchmarks() as counts:
@@ -237,97 +224,96 @@ def test_benchmarks_are_counted_as_they_happen(offering):
     assert vars(AlgorithmSelectorCache)["benchmark_choice"] is own
 
 
-def marking(choices: list[Any]) -> list[Any]:
-    for choice in choices:
-        annotations_of(choice)[BENCHMARK_SET] = True
-    return choices
-
-
 @pytest.fixture
-def few() -> Iterator[CleanBenchmark]:
+def benchmark_sets() -> Iterator[CleanBenchmark]:
+    """The clean benchmark, enabled for benchmark sets."""
     clean_benchmark.enable_for_benchmark_sets(Fallback())
     yield clean_benchmark
     clean_benchmark.disable_for_benchmark_sets()
 
 
-def test_of_all_lists_those_of_a_heuristics_few_are_timed_cleanly(offering, few):
+@pytest.fixture
+def annotating() -> Iterator[None]:
+    """Every list is a benchmark set."""
+
+    def annotate(choices: list[Any]) -> list[Any]:
+        for choice in choices:
+            annotations_of(choice)[BENCHMARK_SET] = True
+        return choices
+
+    undo = add_preprocessing(annotate)
+    yield
+    undo()
+
+
+def test_a_list_that_is_no_benchmark_set_is_left_to_inductor(offering, benchmark_sets):
     offering(SLOW)
-    repeats: list[set[int | None]] = []
-
-    def heard(timings: dict[Any, float], *_: Any) -> None:
-        found = [few.measured.get(choice) for choice in timings]
-        repeats.append({None if measured is None else measured.repeats for measured in found})
-
-    undo = [add_feedback(heard)]
-    compiled(24, 32, 112)
-    undo.append(add_preprocessing(marking))
-    try:
-        result = compiled(24, 32, 120)
-    finally:
-        for one in undo:
-            one()
-    assert torch.equal(result, torch.full((24, 32), 120.0))
-    assert repeats == [{None}, {1, 22}]
+    assert repeats_of(benchmark_sets, 112) == {None}
 
 
-def test_between_two_such_lists_no_memory_is_kept(offering, few):
-    offering(SLOW)
-    undo = add_preprocessing(marking)
-    try:
-        compiled(24, 32, 128)
-    finally:
-        undo()
-    assert not few._timers
-
-
-def test_a_fault_with_them_is_counted_where_the_heuristic_counts_its_own(
-    offering, few, monkeypatch
+def test_a_benchmark_set_is_timed_cleanly_and_no_memory_is_kept(
+    offering, annotating, benchmark_sets
 ):
     offering(SLOW)
+    assert repeats_of(benchmark_sets, 120) == {1, 22}
+    assert not benchmark_sets._timers
 
-    def failing(self: CleanBenchmark, device: torch.device) -> Any:
-        raise KeyError("no timer for few")
 
-    monkeypatch.setattr(CleanBenchmark, "_timer", failing)
-    fallback = Fallback()
-    few.enable_for_benchmark_sets(fallback)
-    undo = add_preprocessing(marking)
+def repeats_of(benchmark: CleanBenchmark, k: int) -> set[int | None]:
+    """The numbers of repeats in the measurements of a compile's choices."""
+    repeats: set[int | None] = set()
+
+    def on_feedback(timings: dict[Any, float], *_: Any) -> None:
+        measured = [benchmark.measured.get(choice) for choice in timings]
+        repeats.update(None if each is None else each.repeats for each in measured)
+
+    undo = add_feedback(on_feedback)
     try:
-        with pytest.warns(UserWarning, match="no timer for few"):
-            result = compiled(24, 32, 144)
+        result = compiled(24, 32, k)
     finally:
         undo()
+    assert torch.equal(result, torch.full((24, 32), float(k)))
+    return repeats
+
+
+def test_a_timing_error_of_a_benchmark_set_is_counted_by_the_deciders_fallback(
+    offering, annotating, benchmark_sets, monkeypatch
+):
+    offering(SLOW)
+    monkeypatch.setattr(CleanBenchmark, "_timer", failing_timer)
+    fallback = Fallback()
+    benchmark_sets.enable_for_benchmark_sets(fallback)
+    with pytest.warns(UserWarning, match="no timer"):
+        result = compiled(24, 32, 144)
     assert torch.equal(result, torch.full((24, 32), 144.0))
     assert sum(fallback.counters.fallbacks.values()) == 1
 
 
-def test_a_user_who_wants_benchmarks_in_another_process_gets_that(offering, few):
+def test_benchmark_sets_are_timed_in_subprocesses_where_those_are_set(
+    offering, annotating, monkeypatch
+):
     offering(SLOW)
-    heard: list[int] = []
-    apart = vars(AlgorithmSelectorCache)["benchmark_in_sub_process"]
+    lengths: list[int] = []
 
     def counting(cls: Any, choices: Any, *rest: Any, **more: Any) -> dict[Any, float]:
-        heard.append(len(choices))
+        lengths.append(len(choices))
         return dict.fromkeys(choices, 1.0)
 
-    few.disable_for_benchmark_sets()
-    AlgorithmSelectorCache.benchmark_in_sub_process = classmethod(counting)
+    name = "benchmark_in_sub_process"
+    monkeypatch.setattr(AlgorithmSelectorCache, name, classmethod(counting))
+    clean_benchmark.enable_for_benchmark_sets(Fallback())
     try:
-        few.enable_for_benchmark_sets(Fallback())
-        undo = add_preprocessing(marking)
         with torch._inductor.config.patch(autotune_in_subproc=True):
             compiled(24, 32, 136)
-        undo()
-        few.disable_for_benchmark_sets()
     finally:
-        AlgorithmSelectorCache.benchmark_in_sub_process = apart
-    assert heard == [2]
+        clean_benchmark.disable_for_benchmark_sets()
+    assert lengths == [2]
 
 
-def test_a_collector_that_closes_leaves_it_for_the_few_and_back(few):
+def test_a_collector_that_closes_leaves_it_in_place_for_benchmark_sets(benchmark_sets):
     inside = attributes()
     with MatmulDatasetCollector(clean=True):
         assert attributes() == inside
     assert attributes() == inside
-    few.disable_for_benchmark_sets()
+    benchmark_sets.disable_for_benchmark_sets()
     assert all(attributes()[name] is not inside[name] for name in METHODS)
