@@ -83,8 +83,8 @@ class RankedTimes:
         improve the mean."""
         sizes = np.diff(np.r_[self.starts, len(self.order)])
         keep = np.repeat(sizes > 1, sizes)
-        kept = sizes[sizes > 1]
-        starts = np.cumsum(kept) - kept
+        several = sizes[sizes > 1]
+        starts = np.cumsum(several) - several
         return RankedTimes(self.order[keep], starts.astype(np.int64), self.place[keep])
 
     @property

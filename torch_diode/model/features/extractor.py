@@ -110,8 +110,8 @@ def config_arrays(candidates: Candidates, kind: MMShape, hardware: Hardware) -> 
     needs = resources_of(candidates, kind, hardware)
     threads = warps * (hardware.warp_size or 32)
     persistent = candidates.is_template(TEMPLATES[2])
-    resident = np.where(persistent, 1, blocks_per_unit(needs, candidates, hardware))
-    resident = resident.astype(np.float32)
+    blocks = blocks_per_unit(needs, candidates, hardware)
+    resident = np.where(persistent, 1, blocks).astype(np.float32)
     shared_limit = max(hardware.shared_memory_per_block, 1)
     item = DTYPE_BYTES[kind.dtype]
     loaded = (block_m + block_n) * block_k * item

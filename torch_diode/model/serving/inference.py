@@ -54,7 +54,7 @@ _UNKNOWN_FACTOR = 2.0
 
 
 class _CandidateData(NamedTuple):
-    """What depends on the candidates and on the kind of problem, but not on its sizes."""
+    """Arrays that depend on the candidates and the kind of problem, but not on its sizes."""
 
     configs: ConfigArrays
     features: Floats

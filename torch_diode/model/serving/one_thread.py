@@ -2,8 +2,8 @@
 
 Those of a ranking take a tenth of a millisecond each. Spreading them over threads gains little, and
 on busy cores, as while kernels compile, waiting for the threads takes a hundred times longer.
-threadpoolctl does not serve here: decisions of several threads overlap, and it either leaves the
-process at one thread (3.7) or ignores all but the first thread (3.8).
+threadpoolctl (3.7, 3.8) does not serve: after limits of two threads that overlap, the process is
+left with one thread.
 """
 
 from __future__ import annotations
