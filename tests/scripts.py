@@ -30,3 +30,12 @@ def load_script(folder: str, name: str) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(ROOT / folder)
         return importlib.import_module(name)
+
+
+def programs_in(folder: Path) -> Path:
+    """A folder with `torch-diode` and `python` of this environment."""
+    folder.mkdir()
+    for name, module in (("torch-diode", "-m torch_diode"), ("python", ""), ("python3", "")):
+        (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
+        (folder / name).chmod(0o755)
+    return folder

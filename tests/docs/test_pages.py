@@ -1,4 +1,4 @@
-"""Marks on blocks of code mean what CONTRIBUTING.md says they mean."""
+"""Marks on blocks of code, as described in CONTRIBUTING.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end-to-end scripts, run by a real bash on data that is there."""
+"""The end-to-end scripts, run by bash on existing data."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import SHIPPED_TIMINGS
+from tests.scripts import ROOT
 from torch_diode.files.datasets import read_dataset, write_dataset
 
-ROOT = Path(__file__).parents[2]
-DATA = ROOT / "diode_datasets/matmul/nvidia-h200/train/sweep-1.parquet"
 COMMAND = f"{sys.executable} -m torch_diode"
 
 if shutil.which("bash") is None:
@@ -32,36 +32,26 @@ def run(script: str, folder: Path, **variables: str) -> subprocess.CompletedProc
     )
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder as a collection would have left it."""
-    place = tmp_path_factory.mktemp("work")
-    whole = read_dataset(DATA)
+def test_the_workflow_trains_and_validates_and_its_model_is_compared(tmp_path):
+    folder = tmp_path
+    whole = read_dataset(SHIPPED_TIMINGS)
     number = whole.problems.ids
-    (place / "run").mkdir()
-    write_dataset(whole.take(number % 150 == 0), place / "run" / "train.parquet")
-    write_dataset(whole.take(number % 900 == 1), place / "run" / "validation.parquet")
-    return place
-
-
-def test_the_workflow_and_then_the_comparison(folder):
+    (folder / "run").mkdir()
+    write_dataset(whole.take(number % 600 == 0), folder / "run" / "train.parquet")
+    write_dataset(whole.take(number % 3000 == 1), folder / "run" / "validation.parquet")
     ended = run("matmul_workflow.sh", folder, OUTPUT_DIR="run", NUM_EPOCHS="1", TOP_N_WORST="2")
     assert ended.returncode == 0, ended.stderr
     steps = [line for line in ended.stdout.splitlines() if line.startswith("== ")]
     assert len(steps) == 4
     assert (folder / "run/model.pt").is_file()
     assert (folder / "run/logs/model-history.csv").is_file()
-    ended = run(
-        "matmul_max_autotune_validation.sh",
-        folder,
-        MODEL="run/model.pt",
-        DATASET="run/validation.parquet",
-    )
+    given = {"MODEL": "run/model.pt", "DATASET": "run/validation.parquet"}
+    ended = run("matmul_max_autotune_validation.sh", folder, **given)
     assert ended.returncode == 0, ended.stderr
     assert (folder / "model_performance_analysis_by_op.json").is_file()
 
 
-def test_a_step_that_fails_stops_it(tmp_path):
+def test_a_failed_step_stops_the_workflow(tmp_path):
     ended = run("matmul_workflow.sh", tmp_path, DEVICE="cpu", DTYPES="float99", NUM_SHAPES="1")
     assert ended.returncode == 2
     assert "2 of 4" not in ended.stdout
