@@ -7,8 +7,7 @@ import pytest
 
 from tests.conftest import SHIPPED_TIMINGS
 from torch_diode.files.datasets import read_dataset
-from torch_diode.report.build import report_data
-from torch_diode.report.page import write_page
+from torch_diode.report.build import report
 from torch_diode.report.predictions import PredictedTimings
 
 
@@ -21,23 +20,22 @@ def dataset():
 
 
 @pytest.fixture(scope="session")
-def result(dataset):
-    """Data and validation of a page; the default list is tested with the baselines."""
-    return report_data(dataset, default_list=False)
+def result(dataset, tmp_path_factory):
+    """A report; the default list is tested with the baselines."""
+    file = tmp_path_factory.mktemp("report") / "report.html"
+    return report(dataset, file, default_list=False)
 
 
 @pytest.fixture(scope="session")
 def data(result):
-    return result[0]
+    return result.data
 
 
 @pytest.fixture(scope="session")
 def predicted(result):
-    return PredictedTimings.of(result[1])
+    return PredictedTimings.of(result.validation)
 
 
 @pytest.fixture(scope="session")
-def page_file(data, tmp_path_factory):
-    file = tmp_path_factory.mktemp("report") / "report.html"
-    write_page(file, data)
-    return file
+def page_file(result):
+    return result.path

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import SHIPPED_TIMINGS
 from torch_diode.files.datasets import read_dataset, write_dataset
-from torch_diode.report.build import report, report_data
+from torch_diode.report.build import report
 from torch_diode.toolkit.validate import validate
 from torch_diode.types.errors import FileFaultError
 
@@ -43,21 +43,21 @@ def test_the_scores_are_those_of_validate(few, tmp_path):
     assert [file.name for file in result.path.parent.iterdir()] == ["report.html"]
 
 
-def test_a_model_file_and_a_folder_are_named(few, trained):
-    data, _ = report_data(few.parent, trained, default_list=False)
+def test_a_model_file_and_a_folder_are_named(few, trained, tmp_path):
+    data = report(few.parent, tmp_path / "r.html", trained, default_list=False).data
     assert (data["about"]["dataset"], data["about"]["model"]) == (f"{few.parent.name}/", "quick.pt")
     assert data["curves"]["default"] is None
     assert data["curves"]["default_fault"] == "it was not asked for"
 
 
-def test_it_says_which_problems_are_scored(timings, trained):
-    own = timings / "train.parquet"
-    held_out, _ = report_data(own, trained, default_list=False)
+def test_it_says_which_problems_are_scored(timings, trained, tmp_path):
+    own, page = timings / "train.parquet", tmp_path / "r.html"
+    held_out = report(own, page, trained, default_list=False).data
     about = held_out["about"]
     assert 0 < about["scored"] < about["problems"]
     assert about["scored_how"].endswith("held out of training.")
     assert sum(held_out["lookup"]["scored"]) == about["scored"]
-    everything, _ = report_data(own, trained, score="all", default_list=False)
+    everything = report(own, page, trained, score="all", default_list=False).data
     assert everything["about"]["scored"] == about["problems"]
     assert everything["about"]["scored_how"].endswith("was trained on: they flatter it.")
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 
 from torch_diode.model.registry import load_registered
-from torch_diode.report.build import report_data
 from torch_diode.report.predictions import PredictedTimings
+from torch_diode.toolkit.validate import validate
 from torch_diode.types.candidate_arrays import Candidates
 
 
@@ -33,7 +33,7 @@ def test_a_row_is_predicted_as_a_compile_would_predict_it(predicted, h200):
 
 
 def test_problems_that_are_not_scored_are_predicted_too(dataset, predicted):
-    _, validation = report_data(dataset, score="held-out", default_list=False)
+    validation = validate("shipped", dataset, score="held-out", baselines=False)
     part = PredictedTimings.of(validation)
     assert 0 < part.scored.sum() == len(validation.evaluated.problems) < len(part) == len(predicted)
     np.testing.assert_allclose(part.predicted, predicted.predicted, rtol=1e-4)

@@ -52,23 +52,6 @@ def report(
         raise FileFaultError(f"{output}: got a directory; expected the name of an HTML file")
     if not isinstance(dataset, Dataset):
         refuse_same(output, Path(dataset), Path(model))
-    data, validation = report_data(
-        dataset, model, hardware=hardware, score=score, default_list=default_list, progress=progress
-    )
-    write_page(output, data)
-    return Report(output, validation, data)
-
-
-def report_data(
-    dataset: DatasetSource,
-    model: str | os.PathLike[str] = SHIPPED,
-    *,
-    hardware: str | None = None,
-    score: str = "auto",
-    default_list: bool = True,
-    progress: ProgressCallback = log_progress,
-) -> tuple[dict[str, Any], Validation]:
-    """The data of a page, and the validation it shows."""
     whole = read_all(dataset, progress=progress)
     timings = select_comparable(whole, hardware, (), source_name(dataset), progress)
     validation = validate(
@@ -81,7 +64,9 @@ def report_data(
         progress=progress,
     )
     model_name = SHIPPED if os.fspath(model) == SHIPPED else validation.model.name
-    return contents(validation, _shown_name(dataset), model_name), validation
+    data = contents(validation, _shown_name(dataset), model_name)
+    write_page(output, data)
+    return Report(output, validation, data)
 
 
 def _shown_name(dataset: DatasetSource) -> str:

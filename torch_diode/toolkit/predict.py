@@ -212,11 +212,10 @@ def find_hardware(name: str | None, device: str | None = None) -> Hardware:
 
 @dataclass(frozen=True, eq=False)
 class HeuristicWithFallback:
-    """A heuristic, and the analytical one for the problems it abstains on."""
+    """A heuristic for a chip; the analytical one ranks the problems it abstains on."""
 
     chip: Hardware
     first: Heuristic
-    last: Heuristic
 
     def rank(self, problem: MMShape, candidates: Candidates) -> tuple[Ranking, str]:
         """A ranking, and the reason why the first heuristic abstained, empty where it did not."""
@@ -224,7 +223,7 @@ class HeuristicWithFallback:
         if ranking is not None:
             return ranking, ""
         reason = self.first.why_abstained(problem, candidates, self.chip)
-        ranking = self.last.rank(problem, candidates, self.chip)
+        ranking = AnalyticalHeuristic().rank(problem, candidates, self.chip)
         if ranking is None:
             raise EmptySelectionError(f"{problem}: {reason}")
         return ranking, reason
@@ -235,11 +234,11 @@ def resolve_heuristic(
 ) -> tuple[HeuristicWithFallback, str]:
     """The heuristic of a model, by default of the environment's or of the chip's; the analytical
     one where there is none. And a note where a compile for that chip would not use it."""
-    last = AnalyticalHeuristic()
     first, note = _first_heuristic(chip, model)
     if first is None:
-        first, note = last, f"{chip.name}: no model for it; the analytical heuristic answers"
-    return HeuristicWithFallback(chip, first, last), note
+        first = AnalyticalHeuristic()
+        note = f"{chip.name}: no model for it; the analytical heuristic answers"
+    return HeuristicWithFallback(chip, first), note
 
 
 def _first_heuristic(chip: Hardware, model: str | None) -> tuple[Heuristic | None, str]:
