@@ -68,18 +68,17 @@ def test_a_timing_in_two_shards_is_refused_or_one_is_kept(tmp_path):
     assert read_dataset(tmp_path, duplicates="first") == samples.dataset()
 
 
-def test_an_empty_directory_is_an_empty_selection(tmp_path):
-    with pytest.raises(EmptySelectionError, match="got no dataset file"):
-        read_dataset(tmp_path)
-
-
 @pytest.mark.parametrize("name", ["data.csv", "data", "data.parquet.bak"])
-def test_an_unknown_ending_is_refused(tmp_path, name):
+def test_an_unknown_ending_or_form_is_refused(tmp_path, name):
     with pytest.raises(FileFaultError, match=r"expected one of \.parquet, \.msgpack, \.json"):
         form_of(tmp_path / name)
     with pytest.raises(FileFaultError):
         write_dataset(samples.dataset(), tmp_path / name)
+    with pytest.raises(FileFaultError, match="got form 'csv'"):
+        write_dataset(samples.dataset(), tmp_path / "x.json", "csv")
     assert list(tmp_path.iterdir()) == []
+    with pytest.raises(EmptySelectionError, match="got no dataset file"):
+        read_dataset(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["none.json", "x" * 300 + ".json", "a/b/c.parquet"])
@@ -104,8 +103,3 @@ def test_an_empty_dataset_keeps_its_provenance_in_every_form(tmp_path):
     for form in FORMS:
         write_dataset(empty, tmp_path / f"x.{form}")
         assert read_dataset(tmp_path / f"x.{form}") == empty
-
-
-def test_a_form_nobody_knows_is_refused(tmp_path):
-    with pytest.raises(FileFaultError, match="got form 'csv'"):
-        write_dataset(samples.dataset(), tmp_path / "x.json", "csv")

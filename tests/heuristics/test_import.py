@@ -8,7 +8,7 @@ import pytest
 import torch_diode.heuristics
 
 
-def test_the_room_can_be_imported_without_torch() -> None:
+def test_heuristics_are_imported_without_torch() -> None:
     program = (
         "import sys, torch_diode.heuristics, torch_diode.heuristics.testing.conformance\n"
         "import torch_diode.candidates\n"
@@ -19,7 +19,7 @@ def test_the_room_can_be_imported_without_torch() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_only_tables_need_the_library_that_reads_them() -> None:
+def test_only_tables_import_pyarrow() -> None:
     program = (
         "import sys\n"
         "from torch_diode.heuristics import AnalyticalHeuristic, Chain, ModelHeuristic, heuristic\n"
@@ -29,7 +29,7 @@ def test_only_tables_need_the_library_that_reads_them() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_exists() -> None:
     for name in torch_diode.heuristics.__all__:
         assert hasattr(torch_diode.heuristics, name)
         assert name in dir(torch_diode.heuristics)

@@ -53,6 +53,7 @@ def test_a_problem_the_model_does_not_support_is_an_abstention_with_its_reason()
     assert heuristic.rank(other, SPACE, H200) is None
     assert heuristic.why_abstained(other, SPACE, H200) == "trained on bfloat16, not float16"
     assert heuristic.why_abstained(PROBLEM, SPACE, H200) == ""
+    assert heuristic.rank(PROBLEM, Candidates.of([]), H200) is None
 
 
 @pytest.mark.parametrize("times", [[1.0], [float("nan")] * len(SPACE), [-1.0] * len(SPACE)])
@@ -65,10 +66,6 @@ def test_a_bad_prediction_is_an_error_not_an_order(times: list[float]) -> None:
 
     with pytest.raises(InvalidValueError, match="bad"):
         ModelHeuristic(Bad(), "bad").rank(PROBLEM, SPACE, H200)
-
-
-def test_no_candidates_is_an_abstention() -> None:
-    assert ModelHeuristic(TileModel()).rank(PROBLEM, Candidates.of([]), H200) is None
 
 
 def test_the_fingerprint_follows_the_model() -> None:

@@ -17,21 +17,15 @@ def test_a_key_names_its_problem_exactly(problem):
 
 
 @given(problems(), problems())
-def test_two_problems_share_a_key_only_if_they_are_one(one, other):
+def test_two_problems_share_a_key_only_if_they_are_equal(one, other):
     assert (one.key == other.key) == (one == other)
 
 
 @given(problems())
-def test_a_problem_survives_json(problem):
+def test_a_problem_survives_json_and_pickling(problem):
     assert MMShape.from_dict(problem.to_dict()) == problem
-
-
-@given(problems())
-def test_a_problem_is_hashable_ordered_and_can_go_to_another_process(problem):
     again = pickle.loads(pickle.dumps(problem))
-    assert again == problem
-    assert hash(again) == hash(problem)
-    assert not again < problem
+    assert (again, hash(again)) == (problem, hash(problem))
 
 
 @given(st.text())
@@ -48,24 +42,14 @@ def test_the_key_reads_as_the_spec_has_it():
     assert full.key == "addmm:1x2x3:float32:nn:tf32:out=float16:bias=matrix"
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "",
-        "mm",
-        "mm:1x2:bfloat16:nn",
-        "mm:1x2x3x4:bfloat16:nn",
-        "bmm:1x2x3:bfloat16:nn",
-        "mm:1x2x3:bfloat16:nx",
-        "mm:0x2x3:bfloat16:nn",
-        "mm:1x2x3:bfloat17:nn",
-        "mm:1x2x3:bfloat16:nn\n",
-        "mm:1x2x99999999999:bfloat16:nn",
-        None,
-        5,
-    ],
-)
-def test_what_is_no_key_is_refused(key):
+INVALID_KEYS = (
+    "mm:1x2:bfloat16:nn mm:1x2x3x4:bfloat16:nn bmm:1x2x3:bfloat16:nn mm:1x2x3:bfloat16:nx "
+    "mm:0x2x3:bfloat16:nn mm:1x2x3:bfloat17:nn mm:1x2x99999999999:bfloat16:nn mm"
+).split()
+
+
+@pytest.mark.parametrize("key", [*INVALID_KEYS, "", "mm:1x2x3:bfloat16:nn\n", None, 5])
+def test_an_invalid_key_is_refused(key):
     with pytest.raises(InvalidValueError):
         MMShape.from_key(key)
 
@@ -100,18 +84,18 @@ def test_an_unknown_or_missing_field_is_refused():
         MMShape.from_dict({"op": "mm", "M": 1, "N": 1})
 
 
-def test_a_problem_cannot_be_changed():
-    with pytest.raises(AttributeError):
-        MMShape("mm", 1, 1, 1).M = 2
-
-
 def test_defaults_follow_from_the_op_and_the_dtype():
     assert MMShape("mm", 1, 1, 1, dtype="float16").out_dtype == "float16"
     assert MMShape("addmm", 1, 1, 1).bias == "vector"
     assert MMShape("baddbmm", 1, 1, 1).bias == "matrix"
 
 
-def test_flops_and_bytes_count_what_has_to_be_done():
+def test_the_kind_is_the_op_and_the_precision_of_its_products():
+    assert MMShape("mm", 1, 1, 1).kind == "mm/bfloat16"
+    assert MMShape("bmm", 1, 1, 1, dtype="float32", tf32=True).kind == "bmm/tf32"
+
+
+def test_flops_and_bytes_count_inputs_output_and_bias():
     problem = MMShape("baddbmm", 2, 3, 5, B=7, dtype="float16", out_dtype="float32")
     assert problem.flops == 2 * 7 * 2 * 3 * 5
     assert problem.bytes_moved == 7 * ((2 * 5 + 5 * 3) * 2 + 2 * (2 * 3) * 4)

@@ -19,27 +19,9 @@ from torch_diode.types.timing import STATUSES, Timing
 
 GOOD = {
     "hardware": "nvidia-h200",
-    "op": "mm",
-    "B": 1,
-    "M": 8,
-    "N": 8,
-    "K": 8,
-    "dtype": "float32",
-    "out_dtype": "float32",
-    "transpose_a": False,
-    "transpose_b": False,
-    "tf32": False,
-    "bias": "none",
-    "template": "triton::mm",
-    "block_m": 16,
-    "block_n": 32,
-    "block_k": 64,
-    "group_m": 8,
-    "num_stages": 2,
-    "num_warps": 4,
-    "waves_per_eu": 0,
-    "matrix_instr_nonkdim": 0,
-    "kpack": 0,
+    **MMShape("mm", 8, 8, 8, dtype="float32").to_dict(),
+    **dict.fromkeys(CONFIG_FIELDS, 0),
+    **Candidate("triton::mm", TritonGEMMConfig(16, 32, 64)).to_dict(),
     "split_k": 1,
     "time_us": 1.5,
     "spread": None,
@@ -136,18 +118,12 @@ def changed(**change):
     return {name: [change.get(name, value)] * 2 for name, value in GOOD.items()}
 
 
-def test_what_has_a_default_may_be_left_out():
+def test_columns_with_a_default_may_be_left_out():
     needed = ("hardware", "op", "M", "N", "K", "dtype", "bias", "template", "time_us")
     row = {name: [GOOD[name]] for name in needed} | {"template": ["aten"]}
     timing = Dataset.from_columns(row)[0]
     assert timing.problem == MMShape("mm", 8, 8, 8, dtype="float32")
     assert (timing.status, timing.repeats, timing.method) == ("ok", 1, "sweep")
-
-
-def test_what_has_no_default_may_not():
-    columns = {name: [value] for name, value in GOOD.items() if name != "K"}
-    with pytest.raises(InvalidValueError, match="got no column 'K'"):
-        Dataset.from_columns(columns)
 
 
 @pytest.mark.parametrize(
@@ -170,20 +146,19 @@ def test_a_column_of_the_wrong_type_is_refused_by_name(name, values, said):
         Dataset.from_columns({**{n: [v] for n, v in GOOD.items()}, name: values})
 
 
-def test_an_unknown_column_is_refused():
-    with pytest.raises(InvalidValueError, match="unknown column 'colour'"):
-        Dataset.from_columns({**{n: [v] for n, v in GOOD.items()}, "colour": ["red"]})
-
-
-def test_a_column_that_stands_twice_is_refused():
+def test_columns_that_are_unknown_missing_duplicate_or_of_different_lengths_are_refused():
+    columns = {name: [value] for name, value in GOOD.items()}
+    for change, message in (
+        ({"colour": ["red"]}, "unknown column 'colour'"),
+        ({"M": [1, 2]}, "dataset columns"),
+    ):
+        with pytest.raises(InvalidValueError, match=message):
+            Dataset.from_columns({**columns, **change})
+    with pytest.raises(InvalidValueError, match="got no column 'K'"):
+        Dataset.from_columns({name: values for name, values in columns.items() if name != "K"})
     table = samples.dataset().table
     with pytest.raises(InvalidValueError, match="column twice"):
         conform(table.append_column("M", table.column("M")))
-
-
-def test_columns_of_different_lengths_are_refused():
-    with pytest.raises(InvalidValueError, match="dataset columns"):
-        Dataset.from_columns({**{n: [v] for n, v in GOOD.items()}, "M": [1, 2]})
 
 
 def test_the_fault_names_the_row_and_counts_the_others():
@@ -193,15 +168,10 @@ def test_the_fault_names_the_row_and_counts_the_others():
         Dataset.from_columns(columns)
 
 
-def test_the_same_timing_twice_is_refused_with_both_rows():
+def test_a_duplicate_timing_is_refused_with_both_rows():
     with pytest.raises(InvalidValueError, match="same timing twice, in rows 0 and 1"):
         Dataset.from_columns(changed())
-
-
-def test_timings_that_differ_in_how_they_were_measured_are_two():
-    columns = changed()
-    columns["method"] = ["sweep", "feedback"]
-    assert len(Dataset.from_columns(columns)) == 2
+    assert len(Dataset.from_columns({**changed(), "method": ["sweep", "feedback"]})) == 2
 
 
 def test_two_codes_for_one_text_are_one_text():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import samples
-from tests.samples import ATEN, BIASED, LARGE, LINEAR, SMALL
+from tests.samples import ATEN, LARGE, LINEAR, SMALL
 from tests.strategies import datasets, tables
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
@@ -39,6 +39,7 @@ def test_a_table_finds_every_row_it_holds(table):
     for hardware, problem, entries in table:
         assert table.lookup(hardware, problem) == entries
     assert table.lookup("no-such-chip", LINEAR) == ()
+    assert (len(Table()), Table().hardware) == (0, ())
 
 
 @given(tables(), st.randoms())
@@ -107,16 +108,11 @@ def test_an_entry_is_flat_in_json():
     assert TableEntry.from_dict(data) == entry
 
 
-def test_an_empty_table_has_no_hardware():
-    assert (len(Table()), Table().hardware) == (0, ())
-    assert Table().lookup("nvidia-h200", BIASED) == ()
-
-
-def test_data_that_tells_no_hash_is_not_given_anothers():
+def test_a_dataset_without_hashes_does_not_get_those_of_another():
     timings = [Timing("nvidia-h200", MMShape("mm", n, 64, 64), SMALL, 5.0) for n in (64, 128)]
-    told, untold = (Dataset.from_timings([one]) for one in timings)
-    told = Dataset(told.table, {"templates": ("triton::mm=ab",)})
-    for parts in ([told, untold], [untold, told]):
+    hashed, plain = (Dataset.from_timings([one]) for one in timings)
+    hashed = Dataset(hashed.table, {"templates": ("triton::mm=ab",)})
+    for parts in ([hashed, plain], [plain, hashed]):
         assert Dataset.merge(parts).template_hashes == {}
     only_aten = Dataset.from_timings([Timing("nvidia-h200", MMShape("mm", 8, 8, 8), ATEN, 5.0)])
-    assert Dataset.merge([told, only_aten]).template_hashes == {"triton::mm": "ab"}
+    assert Dataset.merge([hashed, only_aten]).template_hashes == {"triton::mm": "ab"}

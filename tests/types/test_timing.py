@@ -44,14 +44,12 @@ def test_a_bad_field_is_refused_by_name(change, said):
     assert said in str(fault.value)
 
 
-@pytest.mark.parametrize("time", [0.0, float("inf"), float("nan"), "fast"])
-def test_a_prediction_names_a_time_or_none(time):
+@pytest.mark.parametrize(
+    ("time", "sigma", "message"),
+    [(time, None, "predicted_us") for time in (0.0, float("inf"), float("nan"), "fast")]
+    + [(1.0, sigma, "sigma") for sigma in (-1.0, float("nan"), "much")],
+)
+def test_an_invalid_prediction_is_refused(time, sigma, message):
     assert Prediction(ATEN, None).predicted_us is None
-    with pytest.raises(InvalidValueError, match=r"Prediction\.predicted_us"):
-        Prediction(ATEN, time)
-
-
-@pytest.mark.parametrize("sigma", [-1.0, float("nan"), "much"])
-def test_an_error_estimate_is_a_fraction(sigma):
-    with pytest.raises(InvalidValueError, match=r"Prediction\.sigma"):
-        Prediction(ATEN, 1.0, sigma)
+    with pytest.raises(InvalidValueError, match=rf"Prediction\.{message}"):
+        Prediction(ATEN, time, sigma)
