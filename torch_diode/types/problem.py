@@ -143,19 +143,10 @@ class MMShape:
             form = "BxMxNxK" if op in BATCHED else "MxNxK"
             raise InvalidValueError(f"problem key: got {key!r:.90}; expected sizes {form} for {op}")
         batch = sizes.pop(0) if op in BATCHED else 1
-        return cls(
-            op,
-            M=sizes[0],
-            N=sizes[1],
-            K=sizes[2],
-            B=batch,
-            dtype=match["dtype"],
-            out_dtype=match["out_dtype"] or "",
-            transpose_a=match["layout"][0] == "t",
-            transpose_b=match["layout"][1] == "t",
-            tf32=match["tf32"] is not None,
-            bias=match["bias"] or "",
-        )
+        a, b = (letter == "t" for letter in match["layout"])
+        m, n, k = sizes
+        dtype, out_dtype, bias = match["dtype"], match["out_dtype"] or "", match["bias"] or ""
+        return cls(op, m, n, k, batch, dtype, out_dtype, a, b, match["tf32"] is not None, bias)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form: all fields, in the order op, B, M, N, K, then the rest."""
