@@ -14,131 +14,153 @@ from typing import TYPE_CHECKING, Any
 
 from torch_diode import _distribution
 
-if TYPE_CHECKING:
-    from torch_diode.collection.feedback_timings import CollectionMode
-    from torch_diode.files.datasets import read_dataset as load_dataset
-    from torch_diode.heuristics.analytical import AnalyticalHeuristic
-    from torch_diode.heuristics.base import Heuristic
-    from torch_diode.heuristics.chain import Chain
-    from torch_diode.heuristics.custom import CustomHeuristic, heuristic
-    from torch_diode.heuristics.model import ModelHeuristic
-    from torch_diode.heuristics.table import LookupTable
-    from torch_diode.integration.autotune.feedback import MatmulDatasetCollector
-    from torch_diode.integration.base import BaseIntegration
-    from torch_diode.integration.hooks.choices import DiodeInductorChoices
-    from torch_diode.integration.matmul import MatmulIntegration
-    from torch_diode.integration.rank import rank
-    from torch_diode.integration.registration import disable, enable, explain, status, using
-    from torch_diode.model.registry import ModelPointer
-    from torch_diode.model.networks.timing_models import DeepMatmulTimingModel, MatmulTimingModel
-    from torch_diode.model.registry import ModelRegistry
-    from torch_diode.model.registry import load_registered as load_model
-    from torch_diode.model.wrapper import ModelWrapper
-    from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-    from torch_diode.types.candidate_arrays import Candidates
-    from torch_diode.types.dataset import Dataset
-    from torch_diode.types.errors import DiodeError
-    from torch_diode.types.hardware import Hardware
-    from torch_diode.types.problem import MMShape
-    from torch_diode.types.ranking import Ranking
-    from torch_diode.types.shapes import OperationShapeSet, ShapeSet
-    from torch_diode.types.solution import Solution
-    from torch_diode.types.table import Table
-    from torch_diode.types.timing import Prediction, Timing
+# isort: off
+if TYPE_CHECKING:  # for type checkers, to whom `as` says that a name is exported
+    from torch_diode.collection.feedback_timings import CollectionMode as CollectionMode
+    from torch_diode.collection.sampling_options import ShapeSampling as ShapeSampling
+    from torch_diode.files.datasets import read_dataset
+    from torch_diode.heuristics.analytical import AnalyticalHeuristic as AnalyticalHeuristic
+    from torch_diode.heuristics.base import Heuristic as Heuristic
+    from torch_diode.heuristics.chain import Chain as Chain
+    from torch_diode.heuristics.custom import (
+        CustomHeuristic as CustomHeuristic,
+        heuristic as heuristic,
+    )
+    from torch_diode.heuristics.model import ModelHeuristic as ModelHeuristic
+    from torch_diode.heuristics.table import LookupTable as LookupTable
+    from torch_diode.integration.autotune.feedback import (
+        MatmulDatasetCollector as MatmulDatasetCollector,
+    )
+    from torch_diode.integration.base import BaseIntegration as BaseIntegration
+    from torch_diode.integration.hooks.choices import DiodeInductorChoices as DiodeInductorChoices
+    from torch_diode.integration.matmul import MatmulIntegration as MatmulIntegration
+    from torch_diode.integration.rank import rank as rank
+    from torch_diode.integration.registration import (
+        disable as disable,
+        enable as enable,
+        explain as explain,
+        status as status,
+        using as using,
+    )
+    from torch_diode.model.networks.timing_models import (
+        DeepMatmulTimingModel as DeepMatmulTimingModel,
+        MatmulTimingModel as MatmulTimingModel,
+    )
+    from torch_diode.model.registry import (
+        ModelPointer as ModelPointer,
+        ModelRegistry as ModelRegistry,
+        load_registered,
+    )
+    from torch_diode.model.wrapper import ModelWrapper as ModelWrapper
+    from torch_diode.report.build import report
+    from torch_diode.toolkit.collecting.collect import (
+        CollectOptions as CollectOptions,
+        CollectionResult as CollectionResult,
+        collect as collect,
+    )
+    from torch_diode.toolkit.collecting.collect_and_train import (
+        CollectAndTrainResult as CollectAndTrainResult,
+        collect_and_train as collect_and_train,
+    )
+    from torch_diode.toolkit.collecting.create_validation import (
+        create_validation as create_validation,
+    )
+    from torch_diode.toolkit.datasets import build_table as build_table, convert as convert
+    from torch_diode.toolkit.explain import (
+        Explanation as Explanation,
+        explain_program as explain_program,
+    )
+    from torch_diode.toolkit.max_autotune import (
+        MaxAutotuneValidation as MaxAutotuneValidation,
+        validate_max_autotune as validate_max_autotune,
+    )
+    from torch_diode.toolkit.predict import PredictedChoice as PredictedChoice, predict as predict
+    from torch_diode.toolkit.progress import Progress as Progress
+    from torch_diode.toolkit.collecting.trace import TraceResult as TraceResult, trace as trace
+    from torch_diode.toolkit.training.options import TrainOptions as TrainOptions
+    from torch_diode.toolkit.training.train import TrainingResult as TrainingResult, train as train
+    from torch_diode.toolkit.validate import Validation as Validation, validate as validate
+    from torch_diode.types.candidate import (
+        Candidate as Candidate,
+        TritonGEMMConfig as TritonGEMMConfig,
+    )
+    from torch_diode.types.candidate_arrays import Candidates as Candidates
+    from torch_diode.types.dataset import Dataset as Dataset
+    from torch_diode.types.errors import DiodeError as DiodeError
+    from torch_diode.types.hardware import Hardware as Hardware
+    from torch_diode.types.problem import MMShape as MMShape
+    from torch_diode.types.ranking import Ranking as Ranking
+    from torch_diode.types.shapes import (
+        OperationShapeSet as OperationShapeSet,
+        ShapeSet as ShapeSet,
+    )
+    from torch_diode.types.solution import Solution as Solution
+    from torch_diode.types.table import Table as Table
+    from torch_diode.types.timing import Prediction as Prediction, Timing as Timing
+
+    load_dataset, load_model, write_report = read_dataset, load_registered, report
+# isort: on
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "AnalyticalHeuristic",
-    "BaseIntegration",
-    "Candidate",
-    "Candidates",
-    "Chain",
-    "CollectionMode",
-    "CustomHeuristic",
-    "Dataset",
-    "DeepMatmulTimingModel",
-    "DiodeError",
-    "DiodeInductorChoices",
-    "Hardware",
-    "Heuristic",
-    "LookupTable",
-    "MMShape",
-    "MatmulDatasetCollector",
-    "MatmulIntegration",
-    "MatmulTimingModel",
-    "ModelHeuristic",
-    "ModelPointer",
-    "ModelRegistry",
-    "ModelWrapper",
-    "OperationShapeSet",
-    "Prediction",
-    "Ranking",
-    "ShapeSet",
-    "Solution",
-    "Table",
-    "Timing",
-    "TritonGEMMConfig",
-    "disable",
-    "enable",
-    "explain",
-    "heuristic",
-    "load_dataset",
-    "load_model",
-    "rank",
-    "status",
-    "using",
-]
-
-_HOMES = {
-    "AnalyticalHeuristic": "heuristics.analytical",
-    "BaseIntegration": "integration.base",
-    "Candidate": "types.candidate",
-    "Candidates": "types.candidate_arrays",
-    "Chain": "heuristics.chain",
-    "CollectionMode": "collection.feedback_timings",
-    "CustomHeuristic": "heuristics.custom",
-    "Dataset": "types.dataset",
-    "DeepMatmulTimingModel": "model.networks.timing_models",
-    "DiodeError": "types.errors",
-    "DiodeInductorChoices": "integration.hooks.choices",
-    "Hardware": "types.hardware",
-    "Heuristic": "heuristics.base",
-    "LookupTable": "heuristics.table",
-    "MMShape": "types.problem",
-    "MatmulDatasetCollector": "integration.autotune.feedback",
-    "MatmulIntegration": "integration.matmul",
-    "MatmulTimingModel": "model.networks.timing_models",
-    "ModelHeuristic": "heuristics.model",
-    "ModelPointer": "model.registry",
-    "ModelRegistry": "model.registry",
-    "ModelWrapper": "model.wrapper",
-    "OperationShapeSet": "types.shapes",
-    "Prediction": "types.timing",
-    "Ranking": "types.ranking",
-    "ShapeSet": "types.shapes",
-    "Solution": "types.solution",
-    "Table": "types.table",
-    "Timing": "types.timing",
-    "TritonGEMMConfig": "types.candidate",
-    "disable": "integration.registration",
-    "enable": "integration.registration",
-    "explain": "integration.registration",
-    "heuristic": "heuristics.custom",
-    "load_dataset": "files.datasets:read_dataset",
-    "load_model": "model.registry:load_registered",
-    "rank": "integration.rank",
-    "status": "integration.registration",
-    "using": "integration.registration",
+# Public names by module; `name=attribute` where the module calls it otherwise.
+_EXPORTS = {
+    "collection.feedback_timings": "CollectionMode",
+    "collection.sampling_options": "ShapeSampling",
+    "files.datasets": "load_dataset=read_dataset",
+    "heuristics.analytical": "AnalyticalHeuristic",
+    "heuristics.base": "Heuristic",
+    "heuristics.chain": "Chain",
+    "heuristics.custom": "CustomHeuristic heuristic",
+    "heuristics.model": "ModelHeuristic",
+    "heuristics.table": "LookupTable",
+    "integration.autotune.feedback": "MatmulDatasetCollector",
+    "integration.base": "BaseIntegration",
+    "integration.hooks.choices": "DiodeInductorChoices",
+    "integration.matmul": "MatmulIntegration",
+    "integration.rank": "rank",
+    "integration.registration": "disable enable explain status using",
+    "model.networks.timing_models": "DeepMatmulTimingModel MatmulTimingModel",
+    "model.registry": "ModelPointer ModelRegistry load_model=load_registered",
+    "model.wrapper": "ModelWrapper",
+    "report.build": "write_report=report",
+    "toolkit.collecting.collect": "CollectOptions CollectionResult collect",
+    "toolkit.collecting.collect_and_train": "CollectAndTrainResult collect_and_train",
+    "toolkit.collecting.create_validation": "create_validation",
+    "toolkit.datasets": "build_table convert",
+    "toolkit.explain": "Explanation explain_program",
+    "toolkit.max_autotune": "MaxAutotuneValidation validate_max_autotune",
+    "toolkit.predict": "PredictedChoice predict",
+    "toolkit.progress": "Progress",
+    "toolkit.collecting.trace": "TraceResult trace",
+    "toolkit.training.options": "TrainOptions",
+    "toolkit.training.train": "TrainingResult train",
+    "toolkit.validate": "Validation validate",
+    "types.candidate": "Candidate TritonGEMMConfig",
+    "types.candidate_arrays": "Candidates",
+    "types.dataset": "Dataset",
+    "types.errors": "DiodeError",
+    "types.hardware": "Hardware",
+    "types.problem": "MMShape",
+    "types.ranking": "Ranking",
+    "types.shapes": "OperationShapeSet ShapeSet",
+    "types.solution": "Solution",
+    "types.table": "Table",
+    "types.timing": "Prediction Timing",
 }
+_HOMES = {
+    name: (module, attribute or name)
+    for module, exports in _EXPORTS.items()
+    for name, _, attribute in (export.partition("=") for export in exports.split())
+}
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    if name not in _HOMES:
         raise AttributeError(f"module 'torch_diode' has no attribute {name!r}")
-    module, _, attribute = home.partition(":")
-    value = getattr(importlib.import_module(f"torch_diode.{module}"), attribute or name)
+    module, attribute = _HOMES[name]
+    value = getattr(importlib.import_module(f"torch_diode.{module}"), attribute)
     globals()[name] = value
     return value
 

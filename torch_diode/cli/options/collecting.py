@@ -15,7 +15,7 @@ import typer
 from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
 from torch_diode.cli.options.parameters import build, complete
 from torch_diode.collection.sampling_options import ShapeSampling
-from torch_diode.toolkit.collect import METHODS, SEARCH_SPACES, CollectOptions
+from torch_diode.toolkit.collecting.collect import METHODS, SEARCH_SPACES, CollectOptions
 from torch_diode.types import validation
 from torch_diode.types.problem import LAYOUTS, OPS
 

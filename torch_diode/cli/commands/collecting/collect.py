@@ -11,8 +11,8 @@ from torch_diode.cli.console.output import print_line
 from torch_diode.cli.console.progress import ConsoleProgress
 from torch_diode.cli.options import collecting as options
 from torch_diode.collection.sampling_options import ShapeSampling
-from torch_diode.toolkit.collect import CollectionResult
-from torch_diode.toolkit.collect import collect as run
+from torch_diode.toolkit.collecting.collect import CollectionResult
+from torch_diode.toolkit.collecting.collect import collect as run
 from torch_diode.toolkit.datasets import stats
 
 _LISTED = 1000

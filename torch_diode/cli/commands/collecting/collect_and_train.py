@@ -15,11 +15,11 @@ from torch_diode.cli.options import collecting as options
 from torch_diode.cli.options import training
 from torch_diode.cli.options.parameters import build
 from torch_diode.collection.sampling_options import ShapeSampling
-from torch_diode.toolkit.collect import CollectionResult
+from torch_diode.toolkit.collecting.collect import CollectionResult
 from torch_diode.toolkit.training.options import TrainOptions
 
 if TYPE_CHECKING:
-    from torch_diode.toolkit.collect_and_train import StepResult
+    from torch_diode.toolkit.collecting.collect_and_train import StepResult
 
 
 def collect_and_train(
@@ -92,7 +92,7 @@ def collect_and_train(
     given = locals()
     settings, sampling = options.collect_options(context, given), options.shape_sampling(given)
     learning = build(TrainOptions, given)
-    from torch_diode.toolkit.collect_and_train import collect_and_train as run
+    from torch_diode.toolkit.collecting.collect_and_train import collect_and_train as run
     from torch_diode.toolkit.training.train import TrainingResult
 
     def show(result: StepResult) -> None:

@@ -7,7 +7,7 @@ import typer
 from torch_diode.cli.commands.collecting.collect import print_collection
 from torch_diode.cli.console.progress import ConsoleProgress
 from torch_diode.cli.options import collecting as options
-from torch_diode.toolkit.collect import collect, select_problems
+from torch_diode.toolkit.collecting.collect import collect, select_problems
 
 
 def collect_shapeset(

@@ -11,7 +11,7 @@ from torch_diode.cli.commands.collecting.collect import print_collection
 from torch_diode.cli.console.progress import ConsoleProgress
 from torch_diode.cli.options import collecting as options
 from torch_diode.collection.sampling_options import ShapeSampling
-from torch_diode.toolkit.collect import select_problems
+from torch_diode.toolkit.collecting.collect import select_problems
 
 
 def create_validation(
@@ -62,7 +62,7 @@ def create_validation(
     given = locals()
     settings, sampling = options.collect_options(context, given), options.shape_sampling(given)
     listed = shapeset and select_problems(shapeset, operations or (), dtypes or ())
-    from torch_diode.toolkit.create_validation import create_validation as run
+    from torch_diode.toolkit.collecting.create_validation import create_validation as run
 
     with ConsoleProgress() as progress:
         result = run(output, listed or sampling, settings, exclude=exclude or (), progress=progress)

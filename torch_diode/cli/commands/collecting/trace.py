@@ -22,7 +22,7 @@ def trace(
 
     Example: torch-diode trace --output shapes.json train.py --steps 1
     """
-    from torch_diode.toolkit.trace import trace as run
+    from torch_diode.toolkit.collecting.trace import trace as run
 
     result = run(script, context.args, output=output, overwrite=overwrite)
     if len(result.shapes):

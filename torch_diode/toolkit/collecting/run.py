@@ -8,11 +8,9 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch_diode.collection import plan
-from torch_diode.collection.cluster.driver import RayCluster
-from torch_diode.collection.cluster.node import NodeFinished, NodeSettings, compiling_processes
 from torch_diode.collection.devices import Devices, find_devices
 from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.plan import Group
@@ -25,19 +23,20 @@ from torch_diode.collection.store.output import (
     output_file,
     settings_digest,
 )
-from torch_diode.collection.sweep_run import GroupReport, SweepRun
 from torch_diode.collection.timers.cpu import cpu_library
 from torch_diode.collection.workers.fork_safety import run_in_subprocess
-from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware.versions import versions
-from torch_diode.toolkit.collect import CollectionResult, CollectOptions
+from torch_diode.toolkit.collecting.collect import CollectionResult, CollectOptions
 from torch_diode.toolkit.progress import Progress, ProgressCallback
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import FileFaultError, InvalidValueError, MissingPartError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
+
+if TYPE_CHECKING:
+    from torch_diode.collection.cluster.driver import RayCluster
 
 _TIMINGS = "diode_datasets/matmul"
 _FOREVER = 30 * 24 * 3600.0
@@ -64,6 +63,9 @@ class CollectionRun:
         self._left_out: list[MMShape] = []
         self._notes: list[str] = []
         if options.ray is not None:
+            from torch_diode.collection.cluster.driver import RayCluster
+            from torch_diode.collection.cluster.node import NodeSettings
+
             opening = NodeSettings(options.device, options.workers, options.processes)
             self._cluster = RayCluster(options.ray, opening, self._message)
             self.hardware = self._cluster.hardware
@@ -222,6 +224,9 @@ class CollectionRun:
     def _time_here(
         self, groups: Sequence[Group], library: KernelLibrary, store: TimingStore
     ) -> None:
+        from torch_diode.collection.cluster.node import compiling_processes
+        from torch_diode.collection.sweep_run import GroupReport, SweepRun
+
         names = self._devices.names
         seed = self.options.seed
         sweep = SweepRun(groups, library, self.hardware, self._versions, seed, devices=names)
@@ -243,6 +248,9 @@ class CollectionRun:
         library: KernelLibrary,
         store: TimingStore,
     ) -> None:
+        from torch_diode.collection.cluster.node import NodeFinished
+        from torch_diode.collection.workers.timing_worker import TimingSettings
+
         def keep(finished: NodeFinished) -> None:
             if finished.dataset is None:
                 self._left_out.append(finished.problem)

@@ -12,9 +12,8 @@ from torch_diode.collection.sampling_options import ShapeSampling
 from torch_diode.collection.store.output import check_writable, output_file
 from torch_diode.files.file_errors import existing, naming_file
 from torch_diode.model.checkpoint import load_weights
-from torch_diode.toolkit.collect import CollectionResult, CollectOptions, collect
-from torch_diode.toolkit.collection_run import CollectionRun
-from torch_diode.toolkit.create_validation import create_validation
+from torch_diode.toolkit.collecting.collect import CollectionResult, CollectOptions, collect
+from torch_diode.toolkit.collecting.create_validation import create_validation
 from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.toolkit.training.train import TrainingResult, check_training, train
@@ -202,5 +201,7 @@ class _Pipeline:
         # One that exists can be this command's own only if the timings exist too.
         check_writable(file, self.options.overwrite or dataset.exists(), "--validation")
         if self.skip_collection and self.options.ray is None:
+            from torch_diode.toolkit.collecting.run import CollectionRun
+
             with CollectionRun(self.validation, self.options, self.progress):
                 pass

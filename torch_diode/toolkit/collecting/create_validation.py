@@ -12,7 +12,7 @@ from torch_diode.collection.sampling_options import ShapeSampling
 from torch_diode.collection.shape_sampling import Sizes, sizes_of
 from torch_diode.files.datasets import read_dataset, shards
 from torch_diode.files.file_errors import naming_file
-from torch_diode.toolkit.collect import (
+from torch_diode.toolkit.collecting.collect import (
     CollectionResult,
     CollectOptions,
     ProblemList,
@@ -45,7 +45,7 @@ def create_validation(
     problems that `collect` draws with it.
     """
     chosen = problems if isinstance(problems, ShapeSampling) else select_problems(problems)
-    from torch_diode.toolkit.collection_run import CollectionRun
+    from torch_diode.toolkit.collecting.run import CollectionRun
 
     with CollectionRun(output, options or CollectOptions(), progress) as run:
         taken = taken_sizes([Path(path) for path in exclude], run.file, progress)

@@ -88,7 +88,7 @@ def collect(
     same arguments: finished problems are kept beside the output until all are done.
     """
     chosen = problems if isinstance(problems, ShapeSampling) else select_problems(problems)
-    from torch_diode.toolkit.collection_run import CollectionRun
+    from torch_diode.toolkit.collecting.run import CollectionRun
 
     with CollectionRun(output, options or CollectOptions(), progress) as run:
         if isinstance(chosen, ShapeSampling):

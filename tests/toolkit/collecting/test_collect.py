@@ -1,0 +1,234 @@
+"""`collect` as a program calls it, on the CPU, where ATen is the one candidate."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from torch_diode.collection.sampling_options import ShapeSampling
+from torch_diode.collection.workers.fork_safety import run_in_subprocess
+from torch_diode.files.datasets import read_dataset
+from torch_diode.files.shape_sets import write_shapes
+from torch_diode.hardware import detect, known
+from torch_diode.toolkit.collecting.collect import CollectOptions, collect, select_problems
+from torch_diode.toolkit.collecting.run import default_lists
+from torch_diode.toolkit.progress import Progress
+from torch_diode.types.errors import (
+    EmptySelectionError,
+    FileFaultError,
+    InvalidValueError,
+    MissingPartError,
+)
+from torch_diode.types.problem import MMShape
+from torch_diode.types.shapes import OperationShapeSet
+
+CPU = CollectOptions(device="cpu", seed=42)
+SMALL = ShapeSampling(12, max_size=64)
+PROBLEMS = (
+    MMShape("mm", 32, 48, 64, dtype="float32", transpose_b=True),
+    MMShape("addmm", 33, 49, 65, dtype="float32", bias="matrix"),
+    MMShape("mm", 32, 48, 64, dtype="float64"),
+)
+
+
+def messages(reports: list[Progress]) -> str:
+    return "\n".join(report.message for report in reports)
+
+
+def interrupt_after(count: int):
+    """A progress callback that interrupts when so many problems are done."""
+
+    def report(progress: Progress) -> None:
+        if progress.stage == "Timing" and progress.done == count:
+            raise KeyboardInterrupt
+
+    return report
+
+
+def test_drawn_problems_are_timed_and_progress_is_reported(tmp_path):
+    reports: list[Progress] = []
+    result = collect(tmp_path / "t.parquet", SMALL, CPU, progress=reports.append)
+    assert result.path == tmp_path / "t.parquet"
+    assert set(result.problems) == {timing.problem for timing in read_dataset(result.path)}
+    assert len(result.dataset) == len(result.problems) == 12
+    assert (result.wrong, result.left_out, result.notes, result.reused) == (0, (), (), False)
+    assert result.dataset.texts("hardware") == [detect("cpu").name]
+    timing = [report for report in reports if report.stage == "Timing"]
+    assert [report.done for report in timing] == list(range(13))
+    assert {(report.total, report.unit) for report in timing} == {(12, "problems")}
+    assert timing[-1].values["timings"] == 12
+    assert "12 problems in" in messages(reports)
+
+
+def test_the_seed_decides_what_is_drawn(tmp_path):
+    first, second = (collect(tmp_path / f"{n}.json", SMALL, CPU).problems for n in "ab")
+    other = collect(tmp_path / "c.json", SMALL, CollectOptions(device="cpu", seed=43)).problems
+    assert first == second != other
+
+
+def test_problems_may_be_a_sequence_a_shape_set_or_its_file(tmp_path):
+    two = PROBLEMS[:2]
+    write_shapes(OperationShapeSet.of(two), tmp_path / "shapes.json")
+    given = ([*two, two[0]], OperationShapeSet.of(two), tmp_path / "shapes.json")
+    for number, problems in enumerate(given):
+        result = collect(tmp_path / str(number), problems, CPU)
+        assert result.path.name == "timings.parquet"
+        assert set(result.problems) == set(two)
+
+
+def test_problems_are_selected_by_operation_and_dtype():
+    assert select_problems(PROBLEMS, ["mm"], ["float32"]) == PROBLEMS[:1]
+    with pytest.raises(EmptySelectionError, match="it has addmm float32, mm float32, mm float64"):
+        select_problems(PROBLEMS, ["bmm"])
+    with pytest.raises(InvalidValueError, match="operations: got 'mn'"):
+        select_problems(PROBLEMS, ["mn"])
+    with pytest.raises(InvalidValueError, match="expected a MMShape"):
+        select_problems([(32, 48, 64)])
+
+
+def test_an_interrupt_keeps_the_finished_problems_and_the_same_call_continues(tmp_path):
+    reports: list[Progress] = []
+    stop = interrupt_after(5)
+
+    def report(progress: Progress) -> None:
+        reports.append(progress)
+        stop(progress)
+
+    with pytest.raises(KeyboardInterrupt):
+        collect(tmp_path / "t.parquet", SMALL, CPU, progress=report)
+    assert "t.parquet.parts: all finished problems kept" in messages(reports)
+    reports.clear()
+    result = collect(tmp_path / "t.parquet", SMALL, CPU, progress=reports.append)
+    assert "t.parquet.parts: 5 problems are done" in messages(reports)
+    assert [r.done for r in reports if r.stage == "Timing"] == list(range(5, 13))
+    assert len(result.dataset) == len(result.dataset.problems) == 12
+    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+
+
+def test_a_killed_process_loses_no_finished_problem(tmp_path):
+    program = """
+import os, signal
+import torch_diode
+from torch_diode.collection.sampling_options import ShapeSampling
+
+def report(progress):
+    if progress.done == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+options = torch_diode.CollectOptions(device="cpu", seed=42)
+torch_diode.collect("t.parquet", ShapeSampling(12, max_size=64), options, progress=report)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    reports: list[Progress] = []
+    result = collect(tmp_path / "t.parquet", SMALL, CPU, progress=reports.append)
+    assert "7 problems are done" in messages(reports)
+    assert len(result.dataset) == len(result.dataset.problems) == 12
+
+
+@pytest.mark.parametrize(
+    ("sampling", "options", "difference"),
+    [
+        (ShapeSampling(13, max_size=64), CPU, "num-shapes 12; got 13"),
+        (SMALL, CollectOptions(device="cpu", seed=43), "seed 42; got 43"),
+    ],
+)
+def test_an_unfinished_output_is_continued_only_with_its_own_settings(
+    sampling, options, difference, tmp_path
+):
+    with pytest.raises(KeyboardInterrupt):
+        collect(tmp_path / "t.parquet", SMALL, CPU, progress=interrupt_after(2))
+    with pytest.raises(FileFaultError, match=f"collected with {difference}; give the same options"):
+        collect(tmp_path / "t.parquet", sampling, options)
+
+
+def test_a_finished_output_is_refused_replaced_or_accepted(tmp_path):
+    output = tmp_path / "t.parquet"
+    collect(output, SMALL, CPU)
+    with pytest.raises(FileFaultError, match="exists already"):
+        collect(output, SMALL, CPU)
+    accepting = CollectOptions(device="cpu", seed=42, accept_finished=True)
+    before = output.read_bytes()
+    result = collect(output, SMALL, accepting)
+    assert result.reused
+    assert len(result.dataset) == 12
+    assert output.read_bytes() == before
+    with pytest.raises(FileFaultError, match="not known to be collected with these options"):
+        collect(output, ShapeSampling(3, max_size=64), accepting)
+    again = CollectOptions(device="cpu", seed=42, overwrite=True)
+    assert not collect(output, SMALL, again).reused
+
+
+def test_several_workers_make_one_output(tmp_path):
+    reports: list[Progress] = []
+    options = CollectOptions(device="cpu", workers=3, chunk_size=2)
+    result = collect(tmp_path / "t.parquet", SMALL, options, progress=reports.append)
+    assert f"on 3 × {detect('cpu').name}" in messages(reports)
+    assert len(result.dataset) == len(result.dataset.problems) == 12
+    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A real file system of a few pages."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)]
+    if not shutil.which("mount") or subprocess.call(mount, stderr=subprocess.DEVNULL):
+        pytest.skip("mounting is not permitted here")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk_is_a_clear_stop_and_with_more_space_the_same_call_continues(small_disk):
+    many = ShapeSampling(60, max_size=32)
+    with pytest.raises(FileFaultError, match="No space left on device; all finished problems are"):
+        collect(small_disk / "t.parquet", many, CPU)
+    subprocess.run(["mount", "-o", "remount,size=4m", str(small_disk)], check=True)
+    reports: list[Progress] = []
+    result = collect(small_disk / "t.parquet", many, CPU, progress=reports.append)
+    assert " problems are done" in messages(reports)
+    assert [path.name for path in small_disk.iterdir()] == ["t.parquet"]
+    assert len(result.dataset) == len(result.dataset.problems) == 60
+
+
+@pytest.mark.parametrize(
+    ("problem", "reason"),
+    [
+        (PROBLEMS[2], "got float64 to float64"),
+        (MMShape("mm", 2**23, 2**23, 64, dtype="float32"), "leave it out or lower --max-size"),
+    ],
+)
+def test_a_problem_that_cannot_be_timed_is_refused(problem, reason, tmp_path):
+    with pytest.raises(InvalidValueError, match=reason):
+        collect(tmp_path / "t.parquet", [problem], CPU)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_the_device_cannot_do_is_refused(tmp_path):
+    with pytest.raises(MissingPartError, match="feedback: got the CPU; expected a GPU"):
+        collect(tmp_path / "t.json", SMALL, CollectOptions(device="cpu", method="feedback"))
+    shared = CollectOptions(device="cpu", method="feedback", ray="auto")
+    with pytest.raises(InvalidValueError, match="got --method feedback; expected sweep"):
+        collect(tmp_path / "t.json", SMALL, shared)
+
+
+@pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a GPU")  # noqa: PTH110
+@pytest.mark.parametrize("device", [None, "cuda:1"])
+def test_without_a_gpu_the_error_names_the_alternatives(device, tmp_path):
+    with pytest.raises(MissingPartError) as refused:
+        collect(tmp_path / "t.json", SMALL, CollectOptions(device=device))
+    for words in ("this machine has no such device", "--device cpu", "diode_datasets/matmul"):
+        assert words in str(refused.value)
+
+
+def test_inductors_lists_come_back_from_another_process():
+    pytest.importorskip("triton")
+    problem = MMShape("mm", 256, 256, 256)
+    lists = run_in_subprocess(default_lists, [problem], known("nvidia-h200"))
+    assert len(lists[problem]) > 10

@@ -1,0 +1,1 @@
+"""Collecting timings, and the problems to collect them on."""
