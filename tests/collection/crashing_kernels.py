@@ -1,4 +1,4 @@
-"""A sweep on the CPU whose Triton candidates run as ATen, but for those that end the process."""
+"""A sweep on the CPU whose Triton candidates run ATen, or end the process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torch_diode.collection.workers.timing_worker import TimingSettings
 
 
 class CrashingLauncher(Launcher):
-    """Launches ATen for every kernel; some of them do what a bad kernel does instead."""
+    """Launches ATen for every kernel, except for those that crash."""
 
     def __init__(self, launcher: Launcher, endings: Mapping[int, str]) -> None:
         super().__init__(launcher._library)
@@ -39,8 +39,7 @@ def _illegal_access() -> None:
 
 @dataclass(frozen=True)
 class CrashingSettings(TimingSettings):
-    """`endings`: what kernels of this BLOCK_M do; `starts`: a file that gets a byte for
-    each start of a process."""
+    """`endings`: how kernels of a BLOCK_M end; `starts`: a file with a byte per process start."""
 
     endings: Mapping[int, str] = ()  # type: ignore[assignment]
     starts: str = ""

@@ -11,29 +11,23 @@ H200, H100 = known("nvidia-h200"), known("nvidia-h100")
 
 @pytest.mark.parametrize(
     ("visible", "index", "expected"),
-    [
-        (None, 1, "1"),
-        ("", 0, "0"),
-        ("2,3", 1, "3"),
-        ("2, 3", 1, "3"),
-        ("GPU-a,GPU-b", 0, "GPU-a"),
-    ],
+    [(None, 1, "1"), ("", 0, "0"), ("2,3", 1, "3"), ("2, 3", 1, "3"), ("GPU-a,GPU-b", 0, "GPU-a")],
 )
-def test_a_gpu_is_called_what_cuda_calls_it(visible, index, expected, monkeypatch):
+def test_the_visible_name_selects_the_gpu(visible, index, expected, monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert devices.visible_name(index) == expected
 
 
-def test_the_cpu_has_as_many_processes_as_asked_for():
+def test_the_cpu_has_as_many_processes_as_requested():
     assert devices.find_devices("cpu") == devices.Devices(detect("cpu"), ("cpu",))
     assert devices.find_devices("cpu", 3).names == ("cpu",) * 3
 
 
 @pytest.fixture
 def machine(monkeypatch):
-    """Two chips of one kind and one of another: no such machine can be had for a test."""
+    """Two chips of one kind and one of another."""
     chips = [("0", H200), ("1", H100), ("2", H200)]
     monkeypatch.setattr(devices, "run_in_subprocess", lambda function, *arguments: chips)
 
@@ -42,7 +36,7 @@ def test_all_gpus_of_the_first_ones_kind_are_used(machine):
     assert devices.find_devices(None) == devices.Devices(H200, ("0", "2"), ("nvidia-h100",))
 
 
-def test_fewer_can_be_asked_for_and_more_cannot(machine):
+def test_fewer_workers_than_gpus_are_allowed_and_more_are_not(machine):
     assert devices.find_devices("cuda", 1).names == ("0",)
     with pytest.raises(InvalidValueError, match="got 3; expected at most 2"):
         devices.find_devices("cuda", 3)

@@ -18,7 +18,7 @@ def test_milliseconds_become_microseconds():
     assert dataset.provenance == {"collected": ("2026-01-01",)}
 
 
-def test_infinity_is_a_candidate_that_failed():
+def test_infinity_means_that_a_candidate_failed():
     timings = FeedbackTimings({})
     timings.add("nvidia-h200", LINEAR, {ATEN: 1.0, SMALL: math.inf})
     assert [(t.status, t.time_us) for t in timings.dataset()] == [("ok", 1000.0), ("failed", None)]
@@ -31,7 +31,7 @@ def test_a_problem_autotuned_again_replaces_the_first():
     assert [t.time_us for t in timings.dataset()] == [2000.0]
 
 
-def test_selections_hold_what_won_and_nothing_where_nothing_ran():
+def test_selections_hold_the_fastest_candidate_that_ran():
     timings = FeedbackTimings({}, CollectionMode.SELECTIONS)
     timings.add("nvidia-h200", LINEAR, {ATEN: 2.0, SMALL: 1.0})
     timings.add("nvidia-h100", LINEAR, {ATEN: math.inf})

@@ -17,7 +17,7 @@ EVEN = [MMShape("mm", 64 * i, 128, 256) for i in range(1, 6)]
 ODD = [MMShape("mm", 63, 127, 255 + 2 * i) for i in range(3)]
 
 
-def test_problems_of_one_kind_stand_together():
+def test_problems_of_one_kind_are_grouped():
     mixed = [EVEN[0], ODD[0], EVEN[1], ODD[1], EVEN[2]]
     groups = plan.plan(mixed, plan.vendor_only, cpu_library())
     assert [[p for p, _ in group.tasks] for group in groups] == [EVEN[:3], ODD[:2]]
@@ -34,18 +34,19 @@ def test_problems_of_one_kind_stand_together():
     ],
     ids=str,
 )
-def test_what_a_kernel_is_compiled_for_makes_another_kind(other):
+def test_problems_with_other_kernels_are_of_another_kind(other):
     assert plan.kind_of(EVEN[0]) != plan.kind_of(other)
 
 
-def test_a_full_matrix_as_bias_makes_another_kind():
-    vector, matrix = (MMShape("addmm", 64, 128, 256, bias=b) for b in ("vector", "matrix"))
-    assert plan.kind_of(vector) != plan.kind_of(matrix)
-
-
-def test_tf32_makes_another_kind():
-    exact, fast = (MMShape("mm", 64, 128, 256, dtype="float32", tf32=t) for t in (False, True))
-    assert plan.kind_of(exact) != plan.kind_of(fast)
+@pytest.mark.parametrize(
+    ("problem", "change"),
+    [
+        (MMShape("addmm", 64, 128, 256), {"bias": "matrix"}),
+        (MMShape("mm", 64, 128, 256, dtype="float32"), {"tf32": True}),
+    ],
+)
+def test_bias_and_tf32_make_another_kind(problem, change):
+    assert plan.kind_of(problem) != plan.kind_of(replace(problem, **change))
 
 
 def test_how_a_size_divides_counts_only_where_memory_is_read_along_it():

@@ -21,7 +21,7 @@ def test_the_same_seed_draws_the_same_problems_and_another_seed_others() -> None
     assert set(source.draw(20, 1)) != set(source.draw(20, 2))
 
 
-def test_sizes_follow_the_law_they_are_drawn_by() -> None:
+def test_sizes_follow_their_distribution() -> None:
     problems = list(ShapeSource(LogNormal(), high=2**31 - 1, most_bytes=2**62).draw(4000, 0))
     logs = [math.log(problem.N) for problem in problems]
     mean = sum(logs) / len(logs)
@@ -30,7 +30,7 @@ def test_sizes_follow_the_law_they_are_drawn_by() -> None:
     assert deviation == pytest.approx(1.6697, abs=0.1)
 
 
-def test_rounded_sizes_follow_the_same_law_and_are_multiples_as_often_as_real_ones() -> None:
+def test_rounded_sizes_are_multiples_as_often_as_real_ones() -> None:
     source = ShapeSource(LogNormal(rounded=True), high=2**31 - 1, most_bytes=2**62)
     problems = list(source.draw(4000, 0))
     for name, mean in (("M", 6.5725), ("N", 5.9139), ("K", 6.2049)):
@@ -67,11 +67,9 @@ def test_problems_are_distinct_and_within_the_limits(
     log_normal=st.booleans(),
     seed=st.integers(0, 99),
 )
-def test_sizes_are_of_the_kind_asked_for_and_within_the_limits(
+def test_sizes_are_of_the_requested_kind_or_refused(
     low: int, span: int, multiple: int, even: bool, log_normal: bool, seed: int
 ) -> None:
-    """Or there are none such, and it is said."""
-
     def fits(size: int) -> bool:
         kind = size % multiple == 0 if multiple else size & (size - 1) == 0
         return kind and not (even and size % 2)
@@ -93,7 +91,7 @@ def test_sizes_are_of_the_kind_asked_for_and_within_the_limits(
     ("low", "high", "kind"),
     [(100, 120, {"multiple": 0}), (7, 7, {"even": True}), (65, 127, {"multiple": 64})],
 )
-def test_limits_without_a_size_of_the_kind_asked_for_are_refused(
+def test_limits_without_a_size_of_the_requested_kind_are_refused(
     low: int, high: int, kind: dict[str, int]
 ) -> None:
     expected = {0: "a power of two", 1: "an even number", 64: "a multiple of 64"}
@@ -102,14 +100,14 @@ def test_limits_without_a_size_of_the_kind_asked_for_are_refused(
         ShapeSource(LogNormal(), low=low, high=high, **kind)
 
 
-def test_powers_of_two_and_squares_can_be_asked_for() -> None:
+def test_powers_of_two_and_squares_can_be_requested() -> None:
     source = ShapeSource(LogUniform(16, 4096), multiple=0, square=True)
     for problem in source.draw(5, 0):
         assert problem.M == problem.N == problem.K
         assert problem.M & (problem.M - 1) == 0
 
 
-def test_more_problems_than_the_limits_hold_is_one_clear_error() -> None:
+def test_more_problems_than_the_limits_allow_is_a_clear_error() -> None:
     source = ShapeSource(LogUniform(16, 17), low=16, high=17)
     with pytest.raises(InvalidValueError, match="8 distinct problems"):
         list(source.draw(9, 0))

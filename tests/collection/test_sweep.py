@@ -1,4 +1,4 @@
-"""The sweep on the CPU, where what stands for a kernel is torch's own product, right or spoilt."""
+"""The sweep on the CPU, with correct and wrong products in place of kernels."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
 
-RIGHT, SPOILT, IDLE = (TritonGEMMConfig(16, 16, 16, num_warps=warps) for warps in (1, 2, 4))
-CANDIDATES = [Candidate(ATEN), *(Candidate("triton::mm", c) for c in (RIGHT, SPOILT, IDLE))]
+CORRECT, WRONG, IDLE = (TritonGEMMConfig(16, 16, 16, num_warps=warps) for warps in (1, 2, 4))
+CANDIDATES = [Candidate(ATEN), *(Candidate("triton::mm", c) for c in (CORRECT, WRONG, IDLE))]
 
 
-class OnCpu:
-    """Launches products: one is right, one of half of A, one never happens."""
+class CpuLauncher:
+    """Launches products: a correct one, one of half of A, and none at all."""
 
     def spec_for(self, problem, candidate):
         return candidate.config
@@ -24,14 +24,14 @@ class OnCpu:
     def bind(self, spec, tensors):
         if spec == IDLE:
             return lambda: None
-        share = 2 if spec == SPOILT else 1
+        share = 2 if spec == WRONG else 1
         return lambda: torch.mm(tensors.a / share, tensors.b, out=tensors.out)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_a_kernel_with_a_wrong_result_is_no_candidate(dtype):
-    sweep = Sweep("cpu", OnCpu(), CpuTimer(cache_bytes=1 << 15), {})
+def test_a_kernel_with_a_wrong_result_has_no_time(dtype):
+    sweep = Sweep("cpu", CpuLauncher(), CpuTimer(cache_bytes=1 << 15), {})
     problem = MMShape("mm", 16, 24, 32, dtype=dtype)
-    found = sweep.time(problem, Candidates.of(CANDIDATES))
-    assert [timing.status for timing in found] == ["ok", "ok", "wrong", "wrong"]
-    assert sweep.verified == {RIGHT: True, SPOILT: False, IDLE: False}
+    dataset = sweep.time(problem, Candidates.of(CANDIDATES))
+    assert [timing.status for timing in dataset] == ["ok", "ok", "wrong", "wrong"]
+    assert sweep.verified == {CORRECT: True, WRONG: False, IDLE: False}

@@ -1,4 +1,4 @@
-"""A campaign on the CPU: real processes, a real store."""
+"""A sweep on the CPU with its processes and store."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sweep_run(problems: list[MMShape], devices: tuple[str, ...] = ("cpu",)) -> S
 
 
 @pytest.mark.parametrize("devices", [("cpu",), ("cpu", "cpu")])
-def test_groups_are_timed_kept_and_reported(devices, tmp_path):
+def test_groups_are_timed_stored_and_reported(devices, tmp_path):
     reports: list[GroupReport] = []
     run = sweep_run(PROBLEMS, devices)
     with TimingStore(tmp_path) as store:
@@ -43,17 +43,17 @@ def test_groups_are_timed_kept_and_reported(devices, tmp_path):
 
 @dataclass(frozen=True)
 class SlowSettings(TimingSettings):
-    """Each problem takes until a time well after the deadline."""
+    """Each problem takes until after the deadline."""
 
     until: float = 0.0
 
     def sweep(self, outcomes, seed):
         sweep = super().sweep(outcomes, seed)
-        whole = sweep.time
+        original = sweep.time
 
         def time_slowly(problem, candidates):
             time.sleep(max(self.until - time.monotonic(), 0))
-            return whole(problem, candidates)
+            return original(problem, candidates)
 
         sweep.time = time_slowly
         return sweep
@@ -66,7 +66,7 @@ class SlowRun(SweepRun):
         return SlowSettings(self.library, self.hardware, self.releases, until=self.until)
 
 
-def test_at_the_deadline_the_problem_in_progress_is_finished_and_kept(tmp_path):
+def test_at_the_deadline_the_current_problem_is_finished_and_stored(tmp_path):
     problems = [MMShape("mm", 8 * i, 24, 24, dtype="float32") for i in range(1, 20)]
     groups = plan.plan(problems, plan.vendor_only, cpu_library())
     reports: list[GroupReport] = []
@@ -80,7 +80,7 @@ def test_at_the_deadline_the_problem_in_progress_is_finished_and_kept(tmp_path):
     assert [(report.name, report.problems) for report in reports] == [(groups[0].name, 1)]
 
 
-def test_a_dtype_the_device_has_no_kernel_for_is_a_sentence(tmp_path):
+def test_a_dtype_without_a_kernel_on_the_device_is_a_clear_error(tmp_path):
     problem = MMShape("mm", 8, 8, 8, dtype="float8_e5m2")
     with (
         TimingStore(tmp_path) as store,

@@ -1,16 +1,15 @@
 """Compiled matmuls on a real GPU run exactly the config the heuristic chose.
 
 mm, addmm, bmm and baddbmm; plain and max-autotune; forward and backward; static and dynamic; with
-and without CUDA graphs. `python -m pytest tests/gpu/test_compile.py` prints a table at the end.
+and without CUDA graphs.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -33,41 +32,19 @@ OPS: dict[str, tuple[Callable[..., torch.Tensor], tuple[tuple[Any, ...], ...]]] 
     "baddbmm": (torch.baddbmm, ((B, "M", N), (B, "M", K), (B, K, N))),
 }
 PLAIN, GRAPHS = None, "reduce-overhead"
+TOLERANCE = {torch.bfloat16: 1e-2, torch.float16: 2e-3, torch.float32: 1e-5}
 TUNED, TUNED_GRAPHS = "max-autotune-no-cudagraphs", "max-autotune"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Outcome:
-    """One row of the table printed at the end."""
+    """Result of compiling and running one case; the error is checked already."""
 
-    case: str
-    decided: int = 0
-    kernels: int = 0
-    vendor: int = 0
-    benchmarks: int = 0
-    error: float = float("nan")
-    seconds: float = 0.0
-    verdict: str = "FAILED"
-    lists: list[int] = field(default_factory=list)
-
-
-@pytest.fixture(scope="module")
-def table(request: pytest.FixtureRequest) -> Iterator[list[Outcome]]:
-    rows: list[Outcome] = []
-    yield rows
-    reporter = request.config.pluginmanager.getplugin("terminalreporter")
-    if reporter is None:
-        return
-    name = torch.cuda.get_device_name()
-    reporter.write_line(f"\n\ntorch {torch.__version__} on {name}, forced {CONFIG}")
-    head = f"{'case':42} {'decided':>7} {'triton':>6} {'vendor':>6} {'benchm.':>7}"
-    reporter.write_line(f"{head} {'lists':>10} {'error':>8} {'s':>6}  verdict")
-    for row in rows:
-        lists = ",".join(map(str, row.lists)) or "-"
-        text = f"{row.case:42} {row.decided:7} {row.kernels:6} {row.vendor:6} {row.benchmarks:7}"
-        reporter.write_line(
-            f"{text} {lists:>10} {row.error:8.1e} {row.seconds:6.1f}  {row.verdict}"
-        )
+    decided: int
+    configs: list[dict[str, int]]
+    vendor_calls: int
+    benchmarks: int
+    codes: list[str]
 
 
 @pytest.fixture(autouse=True)
@@ -166,8 +143,8 @@ def seen_lists() -> Iterator[list[list[Any]]]:
 
 
 def compile_and_run(
-    outcome: Outcome, op: str, mode: str | None, dynamic: bool, dtype: torch.dtype
-) -> list[str]:
+    op: str, mode: str | None, dynamic: bool = False, dtype: torch.dtype = torch.bfloat16
+) -> Outcome:
     """Compile, run often enough to record and replay CUDA graphs, and check results."""
     from torch._dynamo.utils import counters
     from torch._inductor.utils import run_and_get_code
@@ -175,29 +152,20 @@ def compile_and_run(
     fn = torch.compile(OPS[op][0], mode=mode)
     inputs = tensors(op, M, dtype, dynamic)
     before = len(registration.explain())
-    start = time.perf_counter()
-    got, codes = run_and_get_code(lambda: step(fn, inputs))
-    outcome.seconds = time.perf_counter() - start
+    result, codes = run_and_get_code(lambda: step(fn, inputs))
     expected = reference(op, inputs)
-    outcome.error = relative_error(got, expected)
-    for _ in range(3):
-        outcome.error = max(outcome.error, relative_error(step(fn, inputs), expected))
+    errors = [relative_error(result, expected)]
+    errors += [relative_error(step(fn, inputs), expected) for _ in range(3)]
     if dynamic:
         frames = counters["stats"]["unique_graphs"]
         others = tensors(op, OTHER_M, dtype, dynamic)
-        error = relative_error(step(fn, others), reference(op, others))
-        outcome.error = max(outcome.error, error)
+        errors.append(relative_error(step(fn, others), reference(op, others)))
         assert counters["stats"]["unique_graphs"] == frames, "compiled again for another M"
-    configs = configs_in(codes)
-    outcome.decided = len(registration.explain()) - before
-    outcome.kernels = len(configs)
-    outcome.vendor = sum(len(re.findall(r"extern_kernels\.\w+\(", code)) for code in codes)
-    outcome.benchmarks = counters["inductor"]["select_algorithm_autotune"]
-    return codes
-
-
-def tolerance(dtype: torch.dtype) -> float:
-    return {torch.bfloat16: 1e-2, torch.float16: 2e-3, torch.float32: 1e-5}[dtype]
+    assert all(error < TOLERANCE[dtype] for error in errors), errors
+    decided = len(registration.explain()) - before
+    vendor_calls = len(re.findall(r"extern_kernels\.\w+\(", "\n".join(codes)))
+    benchmarks = counters["inductor"]["select_algorithm_autotune"]
+    return Outcome(decided, configs_in(codes), vendor_calls, benchmarks, codes)
 
 
 SINGLE_CASES = [
@@ -209,20 +177,16 @@ SINGLE_CASES = [
 
 @pytest.mark.parametrize(("op", "mode", "dynamic", "dtype"), SINGLE_CASES)
 def test_plain_mode_runs_the_chosen_config_and_benchmarks_nothing(
-    op: str, mode: str | None, dynamic: bool, dtype: torch.dtype, table: list[Outcome]
+    op: str, mode: str | None, dynamic: bool, dtype: torch.dtype
 ) -> None:
-    case = f"{op} {str(dtype)[6:]} {mode or 'plain'}{' dynamic' if dynamic else ''}"
-    table.append(outcome := Outcome(case))
     with registration.using(Forced(CONFIG)):
-        codes = compile_and_run(outcome, op, mode, dynamic, dtype)
+        outcome = compile_and_run(op, mode, dynamic, dtype)
     assert registration.status().counters.fallbacks == {}
     # One matmul forward, two backward: the backward graph is compiled on autograd's thread.
     assert outcome.decided == 3
-    assert configs_in(codes) == [expected_config(CONFIG)] * 3
-    assert outcome.vendor == 0
+    assert outcome.configs == [expected_config(CONFIG)] * 3
+    assert outcome.vendor_calls == 0
     assert outcome.benchmarks == 0
-    assert outcome.error < tolerance(dtype)
-    outcome.verdict = "ok"
 
 
 # Every op once; dynamic shapes and CUDA graphs are the same for all of them.
@@ -235,28 +199,22 @@ TUNED_CASES = [
 
 @pytest.mark.parametrize(("op", "mode"), [("mm", TUNED), ("addmm", TUNED_GRAPHS), ("bmm", TUNED)])
 def test_max_autotune_in_single_mode_runs_the_chosen_config_and_benchmarks_nothing(
-    op: str, mode: str, table: list[Outcome]
+    op: str, mode: str
 ) -> None:
-    table.append(outcome := Outcome(f"{op} bfloat16 {mode}, single"))
     with registration.using(Forced(CONFIG), mode="single"):
-        codes = compile_and_run(outcome, op, mode, False, torch.bfloat16)
-    assert configs_in(codes) == [expected_config(CONFIG)] * 3
+        outcome = compile_and_run(op, mode)
+    assert outcome.configs == [expected_config(CONFIG)] * 3
     assert outcome.benchmarks == 0
-    assert outcome.error < tolerance(torch.bfloat16)
-    outcome.verdict = "ok"
 
 
 @pytest.mark.parametrize(("op", "mode", "dynamic"), TUNED_CASES)
 def test_max_autotune_benchmarks_the_chosen_few_with_aten_among_them(
-    op: str, mode: str, dynamic: bool, table: list[Outcome], seen_lists: list[list[Any]]
+    op: str, mode: str, dynamic: bool, seen_lists: list[list[Any]]
 ) -> None:
     from torch._inductor.select_algorithm import ExternKernelCaller
 
-    case = f"{op} bfloat16 {mode}{' dynamic' if dynamic else ''}"
-    table.append(outcome := Outcome(case))
     with registration.using(Forced(CONFIG), top=2):
-        compile_and_run(outcome, op, mode, dynamic, torch.bfloat16)
-    outcome.lists = [len(choices) for choices in seen_lists]
+        outcome = compile_and_run(op, mode, dynamic)
     assert outcome.decided == 3
     assert len(seen_lists) == 3
     for choices in seen_lists:
@@ -267,44 +225,33 @@ def test_max_autotune_benchmarks_the_chosen_few_with_aten_among_them(
         named = triton.annotations["ktc"].params.to_kwargs()
         assert {name: named[name] for name in expected_config(CONFIG)} == expected_config(CONFIG)
     assert outcome.benchmarks >= 3
-    assert outcome.error < tolerance(torch.bfloat16)
-    outcome.verdict = "ok"
 
 
 @pytest.mark.parametrize("op", ["mm", "addmm"])
-def test_tma_can_be_offered_in_plain_mode_without_torchs_config(
-    op: str, table: list[Outcome]
-) -> None:
+def test_tma_can_be_offered_in_plain_mode_without_torchs_config(op: str) -> None:
     if torch.cuda.get_device_capability() < (9, 0):
         pytest.skip("no TMA on this GPU")
-    table.append(outcome := Outcome(f"{op} bfloat16 plain, TMA"))
     with registration.using(Forced(TMA_CONFIG, "triton::mm_persistent_tma"), tma=True):
-        codes = compile_and_run(outcome, op, PLAIN, False, torch.bfloat16)
-    assert configs_in(codes) == [expected_config(TMA_CONFIG)] * 3
-    assert all("tensor_descriptor" in code or "descriptor" in code for code in codes)
+        outcome = compile_and_run(op, PLAIN)
+    assert outcome.configs == [expected_config(TMA_CONFIG)] * 3
+    assert all("tensor_descriptor" in code or "descriptor" in code for code in outcome.codes)
     assert outcome.benchmarks == 0
-    assert outcome.error < tolerance(torch.bfloat16)
-    outcome.verdict = "ok"
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_choosing_the_vendor_kernel_is_plain_torch(op: str, table: list[Outcome]) -> None:
-    table.append(outcome := Outcome(f"{op} bfloat16 plain, ATen named"))
+def test_choosing_the_vendor_kernel_is_plain_torch(op: str) -> None:
     with registration.using(Forced(None)):
-        compile_and_run(outcome, op, PLAIN, False, torch.bfloat16)
-    assert (outcome.decided, outcome.kernels, outcome.vendor) == (3, 0, 3)
-    assert outcome.error < tolerance(torch.bfloat16)
-    outcome.verdict = "ok"
+        outcome = compile_and_run(op, PLAIN)
+    assert (outcome.decided, outcome.configs, outcome.vendor_calls) == (3, [], 3)
 
 
-def test_abstaining_gives_the_code_of_plain_torch(table: list[Outcome]) -> None:
+def test_abstaining_gives_the_code_of_plain_torch() -> None:
     from torch._inductor.utils import run_and_get_code
 
     def model(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.gelu(torch.addmm(b, x, w)) @ w.T
 
     inputs = [torch.randn(size, device="cuda") for size in ((256, 512), (512, 1024), (1024,))]
-    table.append(outcome := Outcome("abstaining = plain torch"))
 
     def code() -> str:
         torch._dynamo.reset()
@@ -314,8 +261,3 @@ def test_abstaining_gives_the_code_of_plain_torch(table: list[Outcome]) -> None:
     plain = code()
     with registration.using(abstaining()):
         assert code() == plain
-    outcome.verdict = "ok"
-
-
-if __name__ == "__main__":
-    raise SystemExit(pytest.main([__file__, "-q"]))

@@ -1,4 +1,4 @@
-"""A machine's process, started as the cluster's worker starts it, without a cluster."""
+"""The main process of a cluster machine, without a cluster."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from torch_diode.types.problem import MMShape
 PROBLEMS = [MMShape("mm", 8 * i, 64, 64, dtype="float32") for i in range(1, 6)]
 
 
-def answers(worker: ClusterWorker, messages: list[Any], count: int) -> list[Any]:
-    found: list[Any] = worker.exchange(messages, 1)
+def receive(worker: ClusterWorker, messages: list[Any], count: int) -> list[Any]:
+    received: list[Any] = worker.exchange(messages, 1)
     deadline = time.monotonic() + 90
-    while len(found) < count:
+    while len(received) < count:
         assert time.monotonic() < deadline
-        found += worker.exchange([], 1)
-    return found
+        received += worker.exchange([], 1)
+    return received
 
 
-def test_a_node_says_what_it_has_and_times_what_it_is_given():
+def test_a_node_reports_its_hardware_and_times_groups():
     worker = ClusterWorker()
-    (hello,) = answers(worker, [NodeSettings("cpu", workers=2)], 1)
-    assert hello == NodeReady(detect("cpu"), 2, versions())
-    setting = TimingSettings(cpu_library(), detect("cpu"), versions())
+    (ready,) = receive(worker, [NodeSettings("cpu", workers=2)], 1)
+    assert ready == NodeReady(detect("cpu"), 2, versions())
+    settings = TimingSettings(cpu_library(), detect("cpu"), versions())
     groups = plan.plan(PROBLEMS, plan.vendor_only, cpu_library(), 2)
-    found = answers(worker, [setting, *groups], len(PROBLEMS))
-    assert all(isinstance(message, NodeFinished) and len(message.dataset) == 1 for message in found)
-    assert sorted(message.problem for message in found) == sorted(PROBLEMS)
+    messages = receive(worker, [settings, *groups], len(PROBLEMS))
+    assert all(isinstance(m, NodeFinished) and len(m.dataset) == 1 for m in messages)
+    assert sorted(message.problem for message in messages) == sorted(PROBLEMS)
 
 
-def test_a_node_that_cannot_says_why_and_is_gone():
+def test_a_node_without_the_device_reports_why_and_ends():
     worker = ClusterWorker()
-    (fault,) = answers(worker, [NodeSettings("tpu")], 1)
+    (fault,) = receive(worker, [NodeSettings("tpu")], 1)
     assert isinstance(fault, MissingPartError)
     assert "'tpu'" in str(fault)
     with pytest.raises(NodeGoneError):
-        answers(worker, [], 1)
+        receive(worker, [], 1)

@@ -1,4 +1,4 @@
-"""A sweep's kernels are Inductor's own, compile without a GPU, and compute the right thing."""
+"""Kernels of a sweep: Inductor's code, compiled without a GPU, with correct results."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ from torch_diode.collection.kernels.library import (
     SweepKernel,
     jit_function,
 )
+from torch_diode.collection.kernels.operands import Operands, operands
 from torch_diode.collection.kernels.source import (
     SourceKey,
     TemplateChangedError,
@@ -45,7 +46,6 @@ from torch_diode.collection.kernels.source import (
     unit_of,
 )
 from torch_diode.collection.workers.compile_ahead import CompileAhead
-from torch_diode.collection.workers.pool import ForkAfterCudaError
 from torch_diode.hardware import known
 from torch_diode.integration.capture.template_source import TEMPLATES, render, template_source
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
@@ -102,7 +102,7 @@ class TestSource:
             assert jit_function(source).__name__ == source.name
 
     @pytest.mark.parametrize("template", [MM, BMM, PERSISTENT_TMA])
-    def test_text_is_the_template_torch_ships(self, template: str) -> None:
+    def test_the_text_is_that_of_torchs_template(self, template: str) -> None:
         op = "bmm" if template == BMM else "mm"
         text = template_source(SourceKey(template, op, "bfloat16", False, True, "none", False)).text
         ours = {line.strip() for line in text.splitlines()}
@@ -119,7 +119,7 @@ class TestSource:
         key = SourceKey(MM, "mm", "bfloat16", False, True, "none", True, index_bits=64)
         assert "INDEX_DTYPE : tl.constexpr = tl.int64" in template_source(key).text
 
-    def test_a_branch_nobody_knows_is_refused(self) -> None:
+    def test_an_unknown_branch_in_a_template_is_refused(self) -> None:
         key = SourceKey(MM, "mm", "bfloat16", False, True, "none", True)
         text = render(TEMPLATES[MM], key).replace(
             "    pid = ", "    if K > 7:\n        pass\n    pid = "
@@ -165,7 +165,7 @@ class TestSpec:
             (70000, 70000, 1024),
         ],
     )
-    def test_what_a_static_kernel_would_fold_in_makes_another_kernel(
+    def test_properties_that_static_kernels_fold_in_need_another_kernel(
         self, library: KernelLibrary, other: tuple[int, int, int]
     ) -> None:
         candidate = Candidate(MM, RENDERED)
@@ -182,7 +182,7 @@ class TestSpec:
             (MMShape("mm", 64, 64, 64, dtype="float64"), MM),
         ],
     )
-    def test_a_template_that_cannot_run_a_problem_is_said_to_be_infeasible(
+    def test_a_template_that_cannot_run_a_problem_is_infeasible(
         self, library: KernelLibrary, problem: MMShape, template: str
     ) -> None:
         with pytest.raises(KernelInfeasibleError):
@@ -198,7 +198,7 @@ class TestSpec:
             (PERSISTENT_TMA, "mm", 32, False),
         ],
     )
-    def test_stages_make_another_kernel_only_where_something_loops(
+    def test_stages_matter_only_with_a_loop_over_k(
         self, library: KernelLibrary, template: str, op: str, k: int, same: bool
     ) -> None:
         problem = MMShape(op, 512, 512, k, transpose_b=True)
@@ -225,18 +225,20 @@ class TestSpec:
         expected = TEMPLATES[template].grid(*call_sizes, spec.constants)
         assert library.kernel_for(spec).grid(problem) == tuple(expected)
 
-    def test_tensors_of_another_kind_of_problem_are_refused(self, library: KernelLibrary) -> None:
+    @pytest.mark.parametrize(
+        ("a", "b", "reason"),
+        [
+            (torch.ones(64, 63), torch.ones(63, 64), "spec_for"),
+            (torch.ones(64, 64), torch.ones(64, 64).mT, "contiguous"),
+        ],
+        ids=["other sizes", "other layout"],
+    )
+    def test_tensors_of_another_kind_of_problem_are_refused(
+        self, library: KernelLibrary, a: torch.Tensor, b: torch.Tensor, reason: str
+    ) -> None:
         spec = library.spec_for(MMShape("mm", 64, 64, 64, dtype="float32"), Candidate(MM, SMALL))
-        a, b, out = torch.ones(64, 63), torch.ones(63, 64), torch.ones(64, 64)
-        with pytest.raises(InvalidValueError, match="spec_for"):
-            library.kernel_for(spec).load(a, b, out)
-
-    def test_tensors_of_another_layout_are_refused(self, library: KernelLibrary) -> None:
-        spec = library.spec_for(MMShape("mm", 64, 64, 64, dtype="float32"), Candidate(MM, SMALL))
-        with pytest.raises(InvalidValueError, match="contiguous"):
-            library.kernel_for(spec).load(
-                torch.ones(64, 64), torch.ones(64, 64).mT, torch.ones(64, 64)
-            )
+        with pytest.raises(InvalidValueError, match=reason):
+            library.kernel_for(spec).load(a, b, torch.ones(64, 64))
 
 
 class TestCompile:
@@ -253,7 +255,7 @@ class TestCompile:
         ],
         ids=str,
     )
-    def test_compiles_for_a_hopper_chip_that_is_not_here(
+    def test_kernels_compile_for_hopper_without_a_gpu(
         self, library: KernelLibrary, template: str, problem: MMShape
     ) -> None:
         outcome = outcome_of(library, problem, Candidate(template, RENDERED))
@@ -269,7 +271,7 @@ class TestCompile:
             TritonGEMMConfig(32, 64, 64, num_stages=1, num_warps=2),
         ],
     )
-    def test_what_spills_in_one_step_is_not_in_the_space(
+    def test_configs_that_spill_in_one_step_are_not_in_the_space(
         self, library: KernelLibrary, config: TritonGEMMConfig
     ) -> None:
         problem = MMShape("mm", 512, 512, config.block_k, dtype="float32", transpose_b=True)
@@ -286,7 +288,7 @@ class TestCompile:
         assert outcome.shared_bytes > H200_SHARED_MEMORY
         assert not outcome.fits(H200_SHARED_MEMORY)
 
-    def test_a_kernel_the_compiler_refuses_is_an_outcome(self, library: KernelLibrary) -> None:
+    def test_a_compiler_error_is_part_of_the_outcome(self, library: KernelLibrary) -> None:
         problem = MMShape("mm", 512, 512, 512)
         ((source, spec),) = library.jobs([library.spec_for(problem, Candidate(MM, RENDERED))])
         broken = TemplateSource(**{**vars(source), "text": source.text.replace("tl.dot", "tl.dut")})
@@ -294,7 +296,7 @@ class TestCompile:
         assert "dut" in outcome.error
         assert not outcome.fits(H200_SHARED_MEMORY)
 
-    def test_a_launch_finds_what_another_process_compiled(
+    def test_a_launch_uses_kernels_compiled_by_another_process(
         self, library: KernelLibrary, fresh_triton_cache: Path
     ) -> None:
         if torch.cuda.is_initialized():
@@ -313,21 +315,13 @@ class TestCompile:
             _compile_as_a_launch_would(library, problem, spec)
         assert cubins(fresh_triton_cache) == compiled
 
-    def test_workers_are_refused_once_cuda_is_in_use(
-        self, library: KernelLibrary, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-        with pytest.raises(ForkAfterCudaError):
-            CompileAhead([], ARCH, processes=1)
-
 
 def _compile_as_a_launch_would(library: KernelLibrary, problem: MMShape, spec: KernelSpec) -> None:
     """With real tensors and sizes, up to the point where a GPU is needed."""
     kernel = library.kernel_for(spec)
-    tensors = _tensors(problem)
     with compiling_for(ARCH):
         kernel._function.warmup(
-            *kernel.arguments(problem, *tensors),
+            *_arguments(kernel, _operands(problem)),
             grid=kernel.grid(problem),
             **spec.constants,
             **spec.options,
@@ -397,28 +391,20 @@ NUMERIC_KINDS = [kind for kind in KINDS if kind[0] != PERSISTENT_TMA]
 INTERPRETER_FAULT = "mask has unsupported dtype"
 
 
-def _tensors(problem: MMShape) -> tuple[torch.Tensor, ...]:
-    """A, B, an output full of NaN, and the bias if there is one."""
-    dtype = getattr(torch, problem.dtype)
-    lead = (problem.B,) if problem.op in ("bmm", "baddbmm") else ()
+def _operands(problem: MMShape) -> Operands:
+    tensors = operands(problem, torch.device("cpu"), torch.Generator().manual_seed(0))
+    tensors.out.fill_(float("nan"))
+    return tensors
 
-    def matrix(rows: int, columns: int, transposed: bool) -> torch.Tensor:
-        shape = (columns, rows) if transposed else (rows, columns)
-        values = torch.randn(*lead, *shape).to(dtype)
-        return values.mT if transposed else values
 
-    a = matrix(problem.M, problem.K, problem.transpose_a)
-    b = matrix(problem.K, problem.N, problem.transpose_b)
-    out = torch.full((*lead, problem.M, problem.N), float("nan"), dtype=dtype)
-    bias = {"none": (), "vector": (problem.N,), "matrix": tuple(out.shape)}[problem.bias]
-    return (a, b, out, torch.randn(*bias).to(dtype)) if bias else (a, b, out, None)
+def _arguments(kernel: SweepKernel, tensors: Operands) -> tuple[Any, ...]:
+    return kernel.arguments(tensors.problem, tensors.a, tensors.b, tensors.out, tensors.bias)
 
 
 def run_in_interpreter() -> None:
     """Print the error of every numeric case, on CPU tensors; needs TRITON_INTERPRET=1."""
     from triton.runtime.errors import InterpreterError
 
-    torch.manual_seed(0)
     library = KernelLibrary(template_source, num_sms=3)
     for template, op, bias in NUMERIC_KINDS:
         for sizes, (a, b) in itertools.product(NUMERIC_SIZES, NUMERIC_LAYOUTS):
@@ -427,26 +413,26 @@ def run_in_interpreter() -> None:
                 op, *sizes, B=batch, dtype="float32", transpose_a=a, transpose_b=b, bias=bias
             )
             spec = library.spec_for(problem, Candidate(template, SMALL))
-            tensors = _tensors(problem)
+            tensors = _operands(problem)
             try:
-                _interpret(library.kernel_for(spec), problem, tensors)
-                result: Any = _relative_error(*tensors)
+                _interpret(library.kernel_for(spec), tensors)
+                result: Any = _relative_error(tensors)
             except InterpreterError as error:
                 result = str(error)
             print(json.dumps({"kind": [op, bias], "problem": str(problem), "result": result}))
 
 
-def _interpret(kernel: SweepKernel, problem: MMShape, tensors: Any) -> None:
-    run = jit_function(kernel.source)[kernel.grid(problem)]
-    arguments = kernel.arguments(problem, *tensors)
-    run(*arguments, **kernel.spec.constants, **kernel.spec.options)
+def _interpret(kernel: SweepKernel, tensors: Operands) -> None:
+    run = jit_function(kernel.source)[kernel.grid(tensors.problem)]
+    run(*_arguments(kernel, tensors), **kernel.spec.constants, **kernel.spec.options)
 
 
-def _relative_error(
-    a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, bias: torch.Tensor | None
-) -> float:
-    expected = a.double() @ b.double() + (0 if bias is None else bias.double())
-    return float(((out.double() - expected).abs().max() / expected.abs().max()).nan_to_num(9e9))
+def _relative_error(tensors: Operands) -> float:
+    expected = tensors.a.double() @ tensors.b.double()
+    if tensors.bias is not None:
+        expected += tensors.bias.double()
+    error = (tensors.out.double() - expected).abs().max() / expected.abs().max()
+    return float(error.nan_to_num(9e9))
 
 
 @pytest.fixture(scope="module")
@@ -468,7 +454,7 @@ def interpreted() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("op", "bias"), [kind[1:] for kind in NUMERIC_KINDS])
-def test_results_are_right_for_odd_shapes_in_both_layouts_of_an_operand(
+def test_results_are_correct_for_odd_shapes_in_both_layouts(
     interpreted: list[dict[str, Any]], op: str, bias: str
 ) -> None:
     results = {c["problem"]: c["result"] for c in interpreted if c["kind"] == [op, bias]}

@@ -1,4 +1,4 @@
-"""ATen's result on the CPU, and kernels that are off by a known share of it."""
+"""Verification of kernels whose results have a known relative error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def off_by(tensors: Operands, share: float) -> Launch:
 
 
 @pytest.mark.parametrize("precision", ["float16", "float32", "tf32"])
-def test_each_precision_has_a_tolerance_of_its_own(precision):
+def test_the_tolerance_depends_on_the_precision(precision):
     tensors, limit = tensors_of(precision), TOLERANCE[precision]
     reference = Reference(tensors)
     near, far = (reference.error_of(off_by(tensors, share)) for share in (0.4 * limit, 2 * limit))
@@ -32,7 +32,7 @@ def test_each_precision_has_a_tolerance_of_its_own(precision):
     assert float(far) == pytest.approx(2 * limit, rel=0.5)
 
 
-def test_what_is_not_written_is_not_right():
+def test_an_unwritten_output_is_wrong():
     tensors = tensors_of("float32")
     reference = Reference(tensors)
     assert not reference.allows(float(reference.error_of(lambda: None)))

@@ -1,4 +1,4 @@
-"""The split of K against the whole product; on a CPU only float32 has both parts."""
+"""Split-K products against ATen; on a CPU only float32 is supported."""
 
 from __future__ import annotations
 
@@ -11,16 +11,9 @@ from torch_diode.types.problem import MMShape
 
 
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
-def test_the_parts_add_up(layout: str) -> None:
-    problem = MMShape(
-        "mm",
-        8,
-        16,
-        1024,
-        dtype="float32",
-        transpose_a=layout[0] == "t",
-        transpose_b=layout[1] == "t",
-    )
+def test_the_parts_add_up_to_the_product(layout: str) -> None:
+    transposed = {"transpose_a": layout[0] == "t", "transpose_b": layout[1] == "t"}
+    problem = MMShape("mm", 8, 16, 1024, dtype="float32", **transposed)
     tensors = operands(problem, torch.device("cpu"), torch.Generator().manual_seed(0))
     for parts in (2, 8):
         tensors.out.fill_(torch.nan)

@@ -35,7 +35,7 @@ def test_a_closed_store_leaves_one_shard_and_nothing_else(tmp_path: Path) -> Non
     assert read_dataset(tmp_path).provenance == {"collected": ("today",)}
 
 
-def test_what_is_finished_is_known_before_and_after_it_becomes_a_shard(tmp_path: Path) -> None:
+def test_finished_problems_are_known_before_and_after_flushing(tmp_path: Path) -> None:
     with TimingStore(tmp_path) as store:
         store.append(finished(0))
         before = store.done()
@@ -81,12 +81,12 @@ def test_a_killed_collector_loses_no_finished_problem(tmp_path: Path, count: int
     writer.send_signal(signal.SIGKILL)
     writer.wait()
     TimingStore(tmp_path).close()
-    found = problems_in(tmp_path)
-    assert found == set(range(max(found) + 1)), "nothing lost, nothing twice"
-    assert max(found) >= last
+    numbers = problems_in(tmp_path)
+    assert numbers == set(range(max(numbers) + 1)), "nothing lost, nothing twice"
+    assert max(numbers) >= last
 
 
-def test_a_record_cut_short_is_left_out_and_the_ones_before_it_kept(tmp_path: Path) -> None:
+def test_an_incomplete_record_is_dropped_and_those_before_it_kept(tmp_path: Path) -> None:
     writer = start_writer(tmp_path, 0)
     wait_for(writer, 5)
     writer.kill()
@@ -94,12 +94,12 @@ def test_a_record_cut_short_is_left_out_and_the_ones_before_it_kept(tmp_path: Pa
     journal = next(tmp_path.glob(".journal-*.log"))
     journal.write_bytes(journal.read_bytes()[:-3])
     TimingStore(tmp_path).close()
-    found = problems_in(tmp_path)
-    assert found == set(range(len(found)))
-    assert len(found) >= 4
+    numbers = problems_in(tmp_path)
+    assert numbers == set(range(len(numbers)))
+    assert len(numbers) >= 4
 
 
-def test_two_collectors_share_a_directory_and_leave_each_others_journals_alone(
+def test_two_collectors_can_share_a_directory(
     tmp_path: Path,
 ) -> None:
     other = start_writer(tmp_path, 1000)
@@ -110,12 +110,12 @@ def test_two_collectors_share_a_directory_and_leave_each_others_journals_alone(
     other.kill()
     other.wait()
     TimingStore(tmp_path).close()
-    found = problems_in(tmp_path)
-    assert 0 in found
-    assert found - {0} == set(range(1000, max(found) + 1))
+    numbers = problems_in(tmp_path)
+    assert 0 in numbers
+    assert numbers - {0} == set(range(1000, max(numbers) + 1))
 
 
-def test_a_directory_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FileFaultError, match="file/store"):
         TimingStore(tmp_path / "file" / "store")

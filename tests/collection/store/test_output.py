@@ -20,7 +20,7 @@ from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import FileFaultError
 
 
-def test_while_running_the_timings_lie_beside_the_output(tmp_path):
+def test_a_running_collection_stores_timings_beside_the_output(tmp_path):
     parts = PartialOutput(tmp_path / "t.parquet", {"seed": 1})
     with parts.store({}) as store:
         store.append(samples.dataset())
@@ -28,7 +28,7 @@ def test_while_running_the_timings_lie_beside_the_output(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["parquet", "msgpack", "json"])
-def test_when_finished_there_is_one_file_and_no_parts(form, tmp_path):
+def test_a_finished_collection_leaves_one_file(form, tmp_path):
     parts = PartialOutput(tmp_path / f"t.{form}", {})
     with parts.store({"collected": ("2026-01-01",)}) as store:
         store.append(samples.dataset())
@@ -37,27 +37,27 @@ def test_when_finished_there_is_one_file_and_no_parts(form, tmp_path):
     assert read_dataset(tmp_path / f"t.{form}") == dataset == samples.dataset()
 
 
-def test_the_same_settings_continue(tmp_path):
+def test_a_rerun_with_the_same_settings_continues(tmp_path):
     for _ in range(2):
         PartialOutput(tmp_path / "t.parquet", {"seed": 1, "sizes": (1, 2)}).close()
 
 
 @pytest.mark.parametrize(
-    ("now", "said"),
+    ("now", "message"),
     [
         ({"seed": 2}, "collected with seed 1; got 2"),
         ({}, "seed 1; got not given"),
         ({"seed": 1, "square": True}, "square not given; got true"),
     ],
 )
-def test_other_settings_are_refused(now, said, tmp_path):
+def test_other_settings_are_refused(now, message, tmp_path):
     PartialOutput(tmp_path / "t.parquet", {"seed": 1}).close()
-    with pytest.raises(FileFaultError, match=said):
+    with pytest.raises(FileFaultError, match=message):
         PartialOutput(tmp_path / "t.parquet", now)
     PartialOutput(tmp_path / "t.parquet", {"seed": 1}).close()
 
 
-def test_damaged_settings_are_named(tmp_path):
+def test_damaged_settings_are_a_clear_error(tmp_path):
     PartialOutput(tmp_path / "t.parquet", {}).close()
     (tmp_path / "t.parquet.parts" / "settings.txt").write_text("{")
     with pytest.raises(FileFaultError, match=r"settings\.txt: got invalid settings"):
@@ -65,15 +65,15 @@ def test_damaged_settings_are_named(tmp_path):
 
 
 def test_two_collectors_do_not_share_an_output(tmp_path):
-    held = PartialOutput(tmp_path / "t.parquet", {})
+    first = PartialOutput(tmp_path / "t.parquet", {})
     with pytest.raises(FileFaultError, match="another collection is writing here"):
         PartialOutput(tmp_path / "t.parquet", {})
-    held.close()
+    first.close()
     PartialOutput(tmp_path / "t.parquet", {}).close()
 
 
-def test_a_worker_that_outlives_a_killed_collector_holds_nothing(tmp_path):
-    """The collector is killed, its forked worker is not: the journal must still be recovered."""
+def test_a_worker_that_outlives_a_killed_collector_holds_no_lock(tmp_path):
+    """The journal must be recovered although a forked worker of the collector is alive."""
     ready, wait = os.pipe(), os.pipe()
     collector = os.fork()
     if collector == 0:
@@ -112,36 +112,30 @@ def test_an_output_is_a_file_or_a_directory(name, form, expected):
     assert output_file(Path(name), form) == (Path(expected[0]), expected[1])
 
 
-def test_an_existing_directory_is_one_whatever_its_name(tmp_path):
+def test_an_existing_directory_may_have_a_dot_in_its_name(tmp_path):
     (tmp_path / "v1.0").mkdir()
     assert output_file(tmp_path / "v1.0", None) == (tmp_path / "v1.0/timings.parquet", "parquet")
 
 
 @pytest.mark.parametrize(("name", "form"), [("a.csv", None), ("a.json", "parquet")])
-def test_an_ending_that_says_something_else_is_refused(name, form):
+def test_an_ending_of_another_format_is_refused(name, form):
     with pytest.raises(FileFaultError, match="got the ending"):
         output_file(Path(name), form)
 
 
-def test_an_output_that_is_there_needs_the_word_for_it(tmp_path):
+def test_an_existing_output_needs_overwrite(tmp_path):
     (tmp_path / "a.json").touch()
     with pytest.raises(FileFaultError, match="give --overwrite"):
         check_writable(tmp_path / "a.json", overwrite=False)
     check_writable(tmp_path / "a.json", overwrite=True)
 
 
-def test_an_output_below_a_file_is_refused(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(FileFaultError, match=r"a\.json"):
-        check_writable(tmp_path / "file" / "a.json", overwrite=False)
-
-
-def test_directories_that_are_missing_are_not_made_by_the_check(tmp_path):
+def test_the_check_does_not_create_missing_directories(tmp_path):
     check_writable(tmp_path / "new" / "a.json", overwrite=False)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_directory_and_a_place_that_cannot_be_written_are_refused_whatever_the_option(tmp_path):
+def test_a_directory_and_an_output_below_a_file_are_refused(tmp_path):
     (tmp_path / "m.pt").mkdir()
     with pytest.raises(FileFaultError, match="got a directory; expected the name of a file"):
         check_writable(tmp_path / "m.pt", overwrite=True)
@@ -150,7 +144,7 @@ def test_a_directory_and_a_place_that_cannot_be_written_are_refused_whatever_the
         check_writable(tmp_path / "file" / "m.pt", overwrite=True, option="--model")
 
 
-def test_a_finished_output_is_known_by_its_settings(tmp_path):
+def test_a_finished_output_is_recognised_by_its_settings(tmp_path):
     settings = {"seed": 1, "m": (0.5, 1.0)}
     provenance = {FINISHED: (settings_digest(settings),)}
     write_dataset(Dataset(samples.dataset().table, provenance), tmp_path / "a.json")

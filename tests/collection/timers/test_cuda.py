@@ -10,7 +10,7 @@ from torch_diode.collection.timers.cuda import CudaTimer, middle_mean, summarise
 from torch_diode.types.errors import DiodeError
 
 
-def test_the_first_look_counts_only_where_there_is_no_other() -> None:
+def test_the_first_sample_counts_only_if_there_are_few() -> None:
     assert summarise([9.0]).time_us == 9.0
     assert summarise([100.0, 5.0, 5.1, 5.2]).time_us == 5.1
     assert summarise([100.0, 5.0, 5.1, 5.2]).repeats == 3
@@ -28,14 +28,14 @@ def test_spread_is_half_the_interquartile_range_over_the_median() -> None:
 
 
 @pytest.mark.parametrize(("l2_bytes", "flushed"), [(50 << 20, 100 << 20), (0, 128 << 20)])
-def test_twice_the_l2_is_flushed_and_much_where_its_size_is_not_known(
+def test_twice_the_l2_is_flushed_and_128_mib_if_its_size_is_unknown(
     l2_bytes: int, flushed: int
 ) -> None:
     assert LateTimer(torch.device("cpu"), l2_bytes)._flush_buffer().nbytes == flushed
 
 
 class LateTimer(CudaTimer):
-    """A timer whose CPU is late until it has had so long a head start."""
+    """A timer whose CPU is late unless the GPU sleeps long enough."""
 
     def __post_init__(self) -> None:
         self.enough = 3600.0
@@ -44,7 +44,7 @@ class LateTimer(CudaTimer):
         return [5.0] * len(launches), [sleep_s >= self.enough] * len(launches), 0.0
 
 
-def test_a_late_sample_is_taken_again_with_a_longer_head_start() -> None:
+def test_a_late_sample_is_repeated_with_a_longer_delay() -> None:
     timer = LateTimer(torch.device("cpu"), 0)
     timer.enough = 2.2e-3
     samples: list[list[float]] = [[], []]
@@ -53,13 +53,13 @@ def test_a_late_sample_is_taken_again_with_a_longer_head_start() -> None:
     assert timer.stalled == 6
 
 
-def test_a_cpu_that_never_keeps_ahead_is_an_error_and_not_a_hang() -> None:
+def test_a_cpu_that_is_always_late_is_an_error() -> None:
     with pytest.raises(DiodeError, match="keep ahead"):
         LateTimer(torch.device("cpu"), 0)._batch([print], [0], [[]])
 
 
 class NoisyTimer(CudaTimer):
-    """Kernels whose true times are known, seen through noise and a clock of 32 ns."""
+    """Kernels with known times, measured with noise and a clock of 32 ns."""
 
     def __post_init__(self) -> None:
         self._random, self._noise = random.Random(self.seed), random.Random(self.seed + 1)
@@ -70,7 +70,7 @@ class NoisyTimer(CudaTimer):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_refined_the_best_of_many_is_hardly_too_low(seed: int) -> None:
+def test_the_refined_best_of_many_is_unbiased(seed: int) -> None:
     source = random.Random(seed)
     true = [5 * (1 + abs(source.gauss(0, 0.15))) for _ in range(400)]
     timer = NoisyTimer(torch.device("cpu"), 0, seed)
@@ -78,15 +78,15 @@ def test_refined_the_best_of_many_is_hardly_too_low(seed: int) -> None:
     refined = timer.refine(true, first, always=[399])
     plain_error = min(m.time_us for m in first) / min(true) - 1
     best = min(range(400), key=lambda i: refined[i].time_us)
-    assert plain_error < -0.006, "without refining, the minimum flatters itself"
+    assert plain_error < -0.006, "without refining, the minimum is too low"
     assert abs(refined[best].time_us / min(true) - 1) < 0.006
     assert true[best] / min(true) < 1.006
     assert refined[399].repeats == refined[best].repeats
     far = int(np.argmax(true))
-    assert refined[far] == first[far], "what is far behind keeps its first time"
+    assert refined[far] == first[far], "kernels far behind keep their first time"
 
 
-def test_a_settled_time_is_finer_than_the_clock_and_deaf_to_outliers() -> None:
+def test_a_middle_mean_is_finer_than_the_clock_and_ignores_outliers() -> None:
     ticks = [5.024] * 30 + [5.056] * 70
     assert middle_mean(ticks).time_us == pytest.approx(5.0528, abs=0.004)
     assert middle_mean([*ticks, 90.0]).time_us == pytest.approx(

@@ -1,4 +1,4 @@
-"""The head start on a simulated GPU: what the CPU and the GPU take is known, no clock is read."""
+"""The queue delay on a simulated GPU with known times."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ FLUSH_S = 25e-6
 
 
 class SimulatedTimer(CudaTimer):
-    """Launches are pairs: what queueing takes the CPU, and what the kernel takes the GPU.
+    """Launches are pairs of CPU seconds to queue and GPU seconds to run.
 
-    `elapsed_s` is what all batches took, `hiccup` a CPU's chance to be away for a while.
+    `elapsed_s` is the total of all batches, `hiccup` the probability that the CPU is interrupted.
     """
 
     def __post_init__(self) -> None:
@@ -39,7 +39,7 @@ class SimulatedTimer(CudaTimer):
 
 
 def best_s(launches: list[tuple[float, float]], repeats: int) -> float:
-    """What the slower of the two takes for it, if the other never has to wait."""
+    """Time of the slower of the two if it never waits for the other."""
     queueing = sum(queueing for queueing, _ in launches)
     running = sum(FLUSH_S + kernel for _, kernel in launches)
     return repeats * max(queueing, running)
@@ -47,7 +47,7 @@ def best_s(launches: list[tuple[float, float]], repeats: int) -> float:
 
 @pytest.mark.parametrize("queueing_us", [5, 20, 33, 40, 60, 120])
 @pytest.mark.parametrize("hiccup", [0.0, 0.002])
-def test_hardly_a_sample_is_late_and_hardly_any_time_is_slept_away(queueing_us, hiccup):
+def test_few_samples_are_late_and_little_time_is_wasted(queueing_us, hiccup):
     timer = SimulatedTimer(torch.device("cpu"), 0)
     timer.hiccup = hiccup
     launches = [(1e-6 * queueing_us, 8e-6)] * 300
@@ -57,7 +57,7 @@ def test_hardly_a_sample_is_late_and_hardly_any_time_is_slept_away(queueing_us, 
     assert timer.elapsed_s < 1.2 * best_s(launches, 40)
 
 
-def test_uneven_kernels_and_a_few_slow_launches_fare_no_worse():
+def test_uneven_kernels_and_slow_launches_are_no_worse():
     timer, source = SimulatedTimer(torch.device("cpu"), 0), random.Random(0)
     costs = [(120e-6 if i % 4 == 0 else 30e-6, 1e-6 * source.uniform(4, 30)) for i in range(300)]
     timer.repeat(costs, 40)
@@ -65,7 +65,7 @@ def test_uneven_kernels_and_a_few_slow_launches_fare_no_worse():
     assert timer.elapsed_s < 1.2 * best_s(costs, 40)
 
 
-def test_a_long_head_start_is_given_up_once_it_is_not_needed():
+def test_a_long_delay_shrinks_when_it_is_not_needed():
     timer = SimulatedTimer(torch.device("cpu"), 0)
     timer.repeat([(100e-6, 8e-6)] * 300, 5)
     slow = timer.queue_delay
@@ -74,7 +74,7 @@ def test_a_long_head_start_is_given_up_once_it_is_not_needed():
     assert timer.queue_delay.seconds(300) < 1.1 * LEAST_S
 
 
-def test_the_sleep_that_would_have_done():
+def test_the_sleep_needed_by_a_batch():
     assert needed(5e-3, [True] * 4, 2e-3) == pytest.approx(3e-3)
     assert needed(5e-3, [True] * 4, 9e-3) == 0.0, "the CPU is ahead without one"
     assert needed(5e-3, [True, True, False, False], 0.0) == pytest.approx(10e-3)
@@ -82,15 +82,15 @@ def test_the_sleep_that_would_have_done():
     assert needed(5e-3, [False] * 100, 0.0) == pytest.approx(20e-3)
 
 
-def test_a_small_batch_says_less_than_a_large_one():
-    """A hiccup in one of two samples must not put all of the next 300 to sleep for long."""
+def test_a_small_batch_has_less_weight_than_a_large_one():
+    """An interruption in one of two samples must not delay the next 300 for long."""
     few = QueueDelay().after(LEAST_S, [True, False], 0.0)
     many = QueueDelay().after(LEAST_S, [True, False] * 100, 0.0)
     assert few.per_sample_s == pytest.approx(LEAST_S * 2 / 102)
     assert many.per_sample_s == pytest.approx(LEAST_S / 100 * 2 / 3)
 
 
-def test_a_head_start_has_an_end():
+def test_the_delay_is_limited():
     known = QueueDelay()
     for attempt in range(100):
         known = known.after(known.seconds(300, attempt), [False] * 300, 0.0)

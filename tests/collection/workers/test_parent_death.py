@@ -1,4 +1,4 @@
-"""Real processes: a killed collector leaves nobody behind."""
+"""Worker processes end with a killed collector."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's help is Linux's")
+@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux")
 def test_workers_end_when_the_collector_is_killed():
     collector = subprocess.Popen(
         [sys.executable, "-c", COLLECTOR], stdout=subprocess.PIPE, text=True, cwd=ROOT
@@ -58,7 +58,7 @@ def test_workers_end_when_the_collector_is_killed():
     assert not any(map(is_alive, pids))
 
 
-def test_a_worker_whose_parent_is_gone_already_ends_at_once():
+def test_a_worker_whose_parent_has_ended_exits_at_once():
     child = os.fork()
     if child == 0:
         die_with_parent(os.getppid() + 1)

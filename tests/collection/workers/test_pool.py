@@ -1,4 +1,4 @@
-"""Real processes that answer, raise, and are killed."""
+"""Worker processes that return results, raise, and are killed."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def worker(progress: ProgressMarker) -> Callable[[Any], Any]:
 
 
 def events(pool: WorkerPool[Any, Any], count: int) -> list[JobResult[Any, Any] | WorkerDied[Any]]:
-    found: list[JobResult[Any, Any] | WorkerDied[Any]] = []
-    while len(found) < count:
+    results: list[JobResult[Any, Any] | WorkerDied[Any]] = []
+    while len(results) < count:
         more = list(pool.read(30))
         assert more, "nothing happened within half a minute"
-        found += more
-    return found
+        results += more
+    return results
 
 
-def test_jobs_are_answered_in_order():
+def test_results_come_in_order():
     with WorkerPool[int, int]([worker]) as pool:
         pool.submit(0, [1, 2, 3])
         assert pool.idle() == []
@@ -54,7 +54,7 @@ def test_jobs_are_answered_in_order():
         assert pool.idle() == [0]
 
 
-def test_every_member_is_a_process_of_its_own():
+def test_every_worker_is_a_process_of_its_own():
     with WorkerPool[str, int]([worker, worker]) as pool:
         pool.submit(0, ["pid"])
         pool.submit(1, ["pid"])
@@ -63,28 +63,28 @@ def test_every_member_is_a_process_of_its_own():
     assert os.getpid() not in pids
 
 
-def test_a_killed_worker_tells_which_job_it_was_at_and_how_far():
+def test_the_job_and_progress_of_a_killed_worker_are_known():
     with WorkerPool[Any, Any]([worker]) as pool:
         pool.submit(0, [1, "killed", 3, 4])
-        first, lost = events(pool, 2)
+        first, death = events(pool, 2)
         assert isinstance(first, JobResult)
-        assert lost == WorkerDied(0, "killed", 7, (3, 4), "ended by SIGKILL")
+        assert death == WorkerDied(0, "killed", 7, (3, 4), "ended by SIGKILL")
         pool.submit(0, [5])
         (again,) = events(pool, 1)
     assert again == JobResult(0, 5, 10)
 
 
-def test_a_worker_that_raises_an_error_of_torch_is_lost_with_its_words():
+def test_a_torch_error_ends_the_worker_with_its_message():
     with WorkerPool[Any, Any]([worker]) as pool:
         pool.submit(0, [RuntimeError("CUDA error: an illegal memory access\nmore"), 2])
-        (lost,) = events(pool, 1)
-    assert isinstance(lost, WorkerDied)
-    assert lost.progress == WORKING
-    assert lost.reason == "RuntimeError: CUDA error: an illegal memory access"
-    assert lost.pending == (2,)
+        (death,) = events(pool, 1)
+    assert isinstance(death, WorkerDied)
+    assert death.progress == WORKING
+    assert death.reason == "RuntimeError: CUDA error: an illegal memory access"
+    assert death.pending == (2,)
 
 
-def test_a_worker_that_cannot_start_says_so():
+def test_a_worker_that_cannot_start_is_reported():
     def fails(progress: ProgressMarker) -> Callable[[Any], Any]:
         os.kill(os.getpid(), signal.SIGKILL)
         return worker(progress)
@@ -94,7 +94,7 @@ def test_a_worker_that_cannot_start_says_so():
         assert events(pool, 1) == [WorkerDied(0, None, STARTING, (), "ended by SIGKILL")]
 
 
-def test_a_fault_with_a_sentence_of_its_own_is_raised_here():
+def test_errors_with_a_message_for_the_user_are_raised_in_the_parent():
     with WorkerPool[Any, Any]([worker]) as pool:
         pool.submit(0, [MissingPartError("no such part")])
         with pytest.raises(MissingPartError, match="no such part"):
@@ -105,7 +105,7 @@ def test_a_fault_with_a_sentence_of_its_own_is_raised_here():
             events(pool, 1)
 
 
-def test_a_mistake_of_our_own_stops_the_run(capfd):
+def test_an_unexpected_error_stops_the_run(capfd):
     with WorkerPool[Any, Any]([worker]) as pool:
         pool.submit(0, [TypeError("a mistake")])
         with pytest.raises(WorkerError, match="ended with the error printed above"):
@@ -113,11 +113,11 @@ def test_a_mistake_of_our_own_stops_the_run(capfd):
     assert "TypeError: a mistake" in capfd.readouterr().err
 
 
-def test_a_halted_worker_answers_the_job_it_is_at_and_drops_the_rest():
+def test_dropping_pending_jobs_finishes_the_current_one():
     begun, begin = os.pipe()
     wait, go = os.pipe()
 
-    def held(_: ProgressMarker) -> Callable[[Any], Any]:
+    def blocking(_: ProgressMarker) -> Callable[[Any], Any]:
         def result(job: int) -> int:
             os.write(begin, b"x")
             os.read(wait, 1)
@@ -125,20 +125,20 @@ def test_a_halted_worker_answers_the_job_it_is_at_and_drops_the_rest():
 
         return result
 
-    with WorkerPool[int, int]([held, worker]) as pool:
+    with WorkerPool[int, int]([blocking, worker]) as pool:
         pool.start()
         pool.submit(0, [1, 2, 3])
         os.read(begun, 1)
         pool.drop_pending()
         pool.submit(1, [4])
         os.write(go, b"xxx")
-        found = []
+        results = []
         while pool.unfinished_jobs():
-            found += pool.read(30)
-    assert found == [JobResult(0, 1, 1)]
+            results += pool.read(30)
+    assert results == [JobResult(0, 1, 1)]
 
 
-def test_stopped_workers_are_gone():
+def test_stopped_workers_have_ended():
     pool = WorkerPool[Any, Any]([worker])
     pool.start()
     (pid,) = pool.pids()
@@ -147,7 +147,7 @@ def test_stopped_workers_are_gone():
         os.kill(pid, 0)
 
 
-def test_nothing_is_forked_from_a_process_that_has_used_cuda(monkeypatch):
+def test_a_process_that_has_used_cuda_cannot_fork_workers(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     with pytest.raises(ForkAfterCudaError):
         WorkerPool[Any, Any]([worker])

@@ -1,6 +1,6 @@
-"""Timing processes that time, die and are replaced; all of it for real, on the CPU.
+"""Scheduling of timing processes on the CPU, including processes that die.
 
-Candidates are real ones with real kernel specs; what they launch is ATen, or their process's end.
+Candidates have real kernel specs; they launch ATen, or end their process.
 """
 
 from __future__ import annotations
@@ -38,25 +38,27 @@ def library() -> KernelLibrary:
     return KernelLibrary(template_source, 0)
 
 
-def setting(tmp_path: Path, endings: Mapping[int, str]) -> CrashingSettings:
-    # No shared memory limit is known on a CPU: with one, the candidates pass as compiled.
+def crashing_settings(tmp_path: Path, endings: Mapping[int, str]) -> CrashingSettings:
+    # With a shared memory limit, which a CPU has not, the candidates count as compiled.
     hardware = replace(detect("cpu"), shared_memory_per_block=2**20)
     starts = str(tmp_path / "starts")
-    return CrashingSettings(library(), hardware, {"torch": "2.13.0"}, endings=endings, starts=starts)
+    return CrashingSettings(
+        library(), hardware, {"torch": "2.13.0"}, endings=endings, starts=starts
+    )
 
 
 def group(problems: list[MMShape], candidates: list[Candidate]) -> Group:
-    """Without specs: nothing is to be compiled here."""
+    """A group without specs, so that nothing is compiled."""
     return Group("test", tuple((p, Candidates.of(candidates)) for p in problems), ())
 
 
-def everything(scheduler: Scheduler) -> list[TimedProblem]:
-    found: list[TimedProblem] = []
+def run_to_end(scheduler: Scheduler) -> list[TimedProblem]:
+    timed_problems: list[TimedProblem] = []
     deadline = time.monotonic() + 120
     while scheduler.busy:
         assert time.monotonic() < deadline
-        found += scheduler.advance(1)
-    return found
+        timed_problems += scheduler.advance(1)
+    return timed_problems
 
 
 def statuses(timed: TimedProblem) -> dict[Candidate, str]:
@@ -66,115 +68,117 @@ def statuses(timed: TimedProblem) -> dict[Candidate, str]:
 
 @pytest.mark.parametrize("ending", ["kill", "raise"])
 def test_a_kernel_that_ends_its_process_costs_one_process_and_one_config(ending, tmp_path):
-    with Scheduler(setting(tmp_path, {64: ending}), ("cpu",), 1) as scheduler:
+    with Scheduler(crashing_settings(tmp_path, {64: ending}), ("cpu",), 1) as scheduler:
         scheduler.add_group(group(PROBLEMS, [ATEN, *CONFIGS]))
-        found = everything(scheduler)
+        timed_problems = run_to_end(scheduler)
         lost = scheduler.lost
-    assert [timed.problem for timed in found] == PROBLEMS
-    for timed in found:
+    assert [timed.problem for timed in timed_problems] == PROBLEMS
+    for timed in timed_problems:
         expected = dict.fromkeys([ATEN, *CONFIGS], "ok") | {CONFIGS[2]: "failed"}
         assert statuses(timed) == expected
-    # Once in the crowd, once alone to be found; all later problems know.
+    # Once among others, once alone to identify it; later problems exclude it.
     assert len(lost) == 2
     assert len((tmp_path / "starts").read_bytes()) == 3
-    words = {"kill": "ended by SIGKILL", "raise": "illegal memory access"}
-    assert all(words[ending] in reason for reason in lost)
+    reasons = {"kill": "ended by SIGKILL", "raise": "illegal memory access"}
+    assert all(reasons[ending] in reason for reason in lost)
 
 
-def test_several_such_kernels_are_found_one_after_the_other(tmp_path):
-    with Scheduler(setting(tmp_path, {16: "kill", 128: "raise"}), ("cpu",), 1) as scheduler:
+def test_several_crashing_kernels_are_identified_one_by_one(tmp_path):
+    with Scheduler(
+        crashing_settings(tmp_path, {16: "kill", 128: "raise"}), ("cpu",), 1
+    ) as scheduler:
         scheduler.add_group(group(PROBLEMS[:2], [*CONFIGS, ATEN]))
-        found = everything(scheduler)
-    for timed in found:
+        timed_problems = run_to_end(scheduler)
+    for timed in timed_problems:
         assert [s for _, s in sorted(statuses(timed).items(), key=str)].count("failed") == 2
         assert statuses(timed)[CONFIGS[0]] == statuses(timed)[CONFIGS[3]] == "failed"
     assert len(scheduler.lost) == 3
 
 
-def test_all_processes_work_and_nothing_is_done_twice(tmp_path):
+def test_processes_share_the_problems(tmp_path):
     problems = [MMShape("mm", 8 * i, 64, 64, dtype="float32") for i in range(1, 41)]
-    with Scheduler(setting(tmp_path, {}), ("cpu", "cpu"), 1) as scheduler:
+    with Scheduler(crashing_settings(tmp_path, {}), ("cpu", "cpu"), 1) as scheduler:
         scheduler.add_group(group(problems, [ATEN]))
-        found = everything(scheduler)
-    assert sorted(timed.problem for timed in found) == sorted(problems)
+        timed_problems = run_to_end(scheduler)
+    assert sorted(timed.problem for timed in timed_problems) == sorted(problems)
     assert len((tmp_path / "starts").read_bytes()) == 2
     assert not scheduler.lost
 
 
-def test_a_process_killed_from_outside_costs_nothing(tmp_path):
-    """As the kernel's out-of-memory killer does it: no candidate is to blame."""
+def test_a_process_killed_from_outside_loses_no_timing(tmp_path):
+    """As by the out-of-memory killer: no candidate is at fault."""
     problems = [MMShape("mm", 8 * i, 512, 512, dtype="float32") for i in range(1, 100)]
-    with Scheduler(setting(tmp_path, {}), ("cpu",), 1) as scheduler:
+    with Scheduler(crashing_settings(tmp_path, {}), ("cpu",), 1) as scheduler:
         scheduler.add_group(group(problems, [ATEN, *CONFIGS]))
-        found = scheduler.advance(30)
-        while not found:
-            found += scheduler.advance(30)
+        timed_problems = scheduler.advance(30)
+        while not timed_problems:
+            timed_problems += scheduler.advance(30)
         (pid,) = scheduler.pids()
         os.kill(pid, signal.SIGKILL)
-        found += everything(scheduler)
-    assert sorted(timed.problem for timed in found) == sorted(problems)
-    assert all(set(statuses(timed).values()) == {"ok"} for timed in found)
+        timed_problems += run_to_end(scheduler)
+    assert sorted(timed.problem for timed in timed_problems) == sorted(problems)
+    assert all(set(statuses(timed).values()) == {"ok"} for timed in timed_problems)
     assert scheduler.lost == ["ended by SIGKILL"]
 
 
-def test_aten_itself_can_be_the_one(tmp_path):
+def test_aten_can_be_the_crashing_candidate(tmp_path):
 
-    class Broken(TimingSettings):
+    class CrashingAten(TimingSettings):
         def sweep(self, outcomes, seed):
             sweep = super().sweep(outcomes, seed)
-            whole = sweep.time
+            original = sweep.time
 
             def time_or_die(problem, candidates):
                 if problem == PROBLEMS[1]:
                     os.kill(os.getpid(), signal.SIGKILL)
-                return whole(problem, candidates)
+                return original(problem, candidates)
 
             sweep.time = time_or_die
             return sweep
 
-    with Scheduler(Broken(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
+    with Scheduler(CrashingAten(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
         scheduler.add_group(group(PROBLEMS, [ATEN]))
-        found = everything(scheduler)
-    assert {t.problem: statuses(t)[ATEN] for t in found} == {
+        timed_problems = run_to_end(scheduler)
+    assert {t.problem: statuses(t)[ATEN] for t in timed_problems} == {
         p: "failed" if p == PROBLEMS[1] else "ok" for p in PROBLEMS
     }
 
 
 def test_processes_that_never_start_stop_the_run():
-    class Dead(TimingSettings):
+    class NeverStarting(TimingSettings):
         def sweep(self, outcomes, seed):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with Scheduler(Dead(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
+    with Scheduler(NeverStarting(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
         scheduler.add_group(group(PROBLEMS, [ATEN]))
         with pytest.raises(WorkerError, match="before its first problem, 3 times in a row"):
-            everything(scheduler)
+            run_to_end(scheduler)
 
 
-def test_a_closed_workshop_finishes_the_problem_it_is_at():
+def test_a_closed_scheduler_finishes_the_current_problem():
     begun, begin = os.pipe()
     wait, go = os.pipe()
 
-    class Held(TimingSettings):
+    class Blocking(TimingSettings):
         def sweep(self, outcomes, seed):
             sweep = super().sweep(outcomes, seed)
-            whole = sweep.time
+            original = sweep.time
 
-            def time_when_told(problem, candidates):
+            def time_when_released(problem, candidates):
                 os.write(begin, b"x")
                 os.read(wait, 1)
-                return whole(problem, candidates)
+                return original(problem, candidates)
 
-            sweep.time = time_when_told
+            sweep.time = time_when_released
             return sweep
 
-    with Scheduler(Held(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
+    with Scheduler(Blocking(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
         scheduler.add_group(group(PROBLEMS, [ATEN]))
         scheduler.advance(0)
         os.read(begun, 1)
         scheduler.close()
         os.write(go, b"x" * len(PROBLEMS))
-        found = everything(scheduler)
+        timed_problems = run_to_end(scheduler)
         (run,) = scheduler.unfinished_runs()
-    assert [timed.problem for timed in found] == PROBLEMS[:1]
+    assert [timed.problem for timed in timed_problems] == PROBLEMS[:1]
     assert (run.problems, run.left) == (1, len(PROBLEMS) - 1)

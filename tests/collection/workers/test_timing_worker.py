@@ -1,11 +1,11 @@
-"""What a timing process does with an order, here without the process."""
+"""Timing requests, processed without a process."""
 
 from __future__ import annotations
 
 import pytest
 
 from torch_diode.collection.timers.cpu import cpu_library
-from torch_diode.collection.workers.pool import WORKING, ProgressMarker
+from torch_diode.collection.workers.pool import STARTING, WORKING, ProgressMarker
 from torch_diode.collection.workers.timing_worker import TimingRequest, TimingSettings, TimingWorker
 from torch_diode.hardware import detect
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
@@ -28,25 +28,21 @@ def statuses(worker: TimingWorker, request: TimingRequest) -> dict[Candidate, st
     return {timing.candidate: timing.status for timing in worker.time(request).dataset}
 
 
-def test_every_candidate_has_an_answer(worker):
-    assert statuses(worker, TimingRequest(PROBLEM, BOTH)) == {ATEN: "ok", TRITON: "out_of_resources"}
-
-
-@pytest.mark.parametrize("start", [0, 1, 2])
-def test_care_changes_nothing_in_the_answer(worker, start):
-    request = TimingRequest(PROBLEM, BOTH, one_by_one=True, start=start)
+@pytest.mark.parametrize(("one_by_one", "start"), [(False, 0), (True, 0), (True, 1), (True, 2)])
+def test_every_candidate_has_a_timing_with_its_status(worker, one_by_one, start):
+    request = TimingRequest(PROBLEM, BOTH, one_by_one=one_by_one, start=start)
     assert statuses(worker, request) == {ATEN: "ok", TRITON: "out_of_resources"}
-    assert worker._progress.get() == WORKING
+    assert worker._progress.get() == (WORKING if one_by_one else STARTING)
 
 
-def test_what_has_failed_is_recorded_and_not_run_again(worker):
+def test_failed_candidates_are_recorded_and_not_run_again(worker):
     request = TimingRequest(PROBLEM, BOTH, one_by_one=True, start=1, failed=(0,))
     assert statuses(worker, request) == {ATEN: "failed", TRITON: "out_of_resources"}
     only = TimingRequest(PROBLEM, Candidates.of([ATEN]), one_by_one=True, start=1, failed=(0,))
     assert statuses(worker, only) == {ATEN: "failed"}
 
 
-def test_a_dtype_without_a_kernel_is_named(worker):
+def test_a_dtype_without_a_kernel_is_an_error(worker):
     problem = MMShape("mm", 8, 8, 8, dtype="float8_e5m2")
     with pytest.raises(MissingPartError, match="this device does not run it"):
         worker.time(TimingRequest(problem, Candidates.of([ATEN])))
