@@ -29,10 +29,11 @@ _OTHERS = [c.name for c in spec.COLUMNS if c.type != pa.float32()]
 def write_parquet(path: str | os.PathLike[str], dataset: Dataset) -> None:
     """Write a dataset as a Parquet file atomically."""
     metadata = json.dumps(header("dataset", spec.SCHEMA_VERSION, dataset.provenance))
-    with replacing(path) as temporary:
+    # As a stream: pyarrow takes no path that is not UTF-8.
+    with replacing(path) as temporary, temporary.open("wb") as stream:
         pq.write_table(
             dataset.table.replace_schema_metadata({_METADATA_KEY: metadata}),
-            temporary,
+            stream,
             compression="zstd",
             compression_level=9,
             use_dictionary=_OTHERS,

@@ -50,7 +50,9 @@ def read_all(
     if isinstance(source, Dataset):
         return source
     path = Path(source)
-    if not path.is_dir():
+    with naming_file(path):
+        is_directory = path.is_dir()
+    if not is_directory:
         return read_dataset(path)
     files = shards(path, forms or FORMS)
     datasets = [file for file in files if may_be_dataset(file)]

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests import samples
-from tests.cli.program import refusal, torch_diode
+from tests.cli.program import inside, told_off, torch_diode
 from torch_diode.files.datasets import write_dataset
 
 
@@ -20,9 +20,9 @@ def data(tmp_path):
 
 
 def test_it_shows_hardware_operations_problems_and_the_fastest_config(data):
-    ended = torch_diode("stats", data)
-    assert ended.returncode == 0, ended.stderr
-    lines = [" ".join(line.split()) for line in ended.stdout.splitlines()]
+    ended = inside("stats", data)
+    assert ended.code == 0, ended.err
+    lines = [" ".join(line.split()) for line in ended.out.splitlines()]
     assert "7 timings of 3 problems" in lines
     assert "Hardware: nvidia-h100, nvidia-h200" in lines
     assert "Measured with torch 2.11.0+cu130, 2.13.0" in lines
@@ -39,25 +39,29 @@ def test_no_column_is_lost_whatever_the_width_is_said_to_be(data, columns):
     assert names in [" ".join(line.split()) for line in ended.stdout.splitlines()]
 
 
-def test_it_lists_as_many_problems_as_it_is_told(data):
-    ended = torch_diode("stats", data, "--limit", "1")
-    assert "… and 2 more problems (--limit 0 lists all)" in ended.stdout
-    assert "more problems" not in torch_diode("stats", data, "--limit", "0").stdout
+def test_it_lists_at_most_the_given_number_of_problems(data):
+    ended = inside("stats", data, "--limit", "1")
+    assert "… and 2 more problems (--limit 0 lists all)" in ended.out
+    assert "more problems" not in inside("stats", data, "--limit", "0").out
 
 
-def test_programs_get_json(data):
-    ended = torch_diode("stats", data, "--json", "--hardware", "nvidia-h200")
-    found = json.loads(ended.stdout)
+def test_programs_get_json_alone_on_standard_output(data):
+    ended = inside("stats", data, "--json", "--hardware", "nvidia-h200")
+    found = json.loads(ended.out)
     assert found["timings"] == 6
+    (data.parent / "card.json").write_text('{"format": "torch-diode model"}')
+    ended = inside("stats", data.parent, "--json")
+    assert json.loads(ended.out)["timings"] == 7
+    assert "card.json: skipped" in ended.err
     assert found["problems"][0]["fastest"] == samples.LARGE.to_dict()
     assert found["problems"][1]["failed"] == 1
     assert found["digest"] == samples.dataset().filter(hardware="nvidia-h200").digest
 
 
 def test_an_empty_selection_is_exit_code_2(data, tmp_path):
-    assert "got no timings of baddbmm; it has" in refusal("stats", data, "--operations", "baddbmm")
+    assert "got no timings of baddbmm; it has" in told_off("stats", data, "--operations", "baddbmm")
     (tmp_path / "none").mkdir()
-    assert "got no dataset file" in refusal("stats", tmp_path / "none")
+    assert "got no dataset file" in told_off("stats", tmp_path / "none")
 
 
 def test_a_reader_that_goes_away_is_no_error(data):

@@ -5,12 +5,13 @@ import json
 import pytest
 
 from tests import samples
-from tests.cli.program import refusal, torch_diode
+from tests.cli.program import inside, told_off
 from torch_diode.files.datasets import write_dataset
 from torch_diode.files.tables import read_table, write_table
 from torch_diode.types.table import Table
 
 KEY = "mm:512x4096x4096:bfloat16:nt"
+BUILD = ("table", "build", "--dataset")
 
 
 @pytest.fixture
@@ -22,38 +23,32 @@ def table(tmp_path):
 
 def test_a_table_is_built_from_a_dataset(tmp_path):
     write_dataset(samples.dataset(), tmp_path / "data.parquet")
-    ended = torch_diode(
-        *("table", "build", "--dataset", "data.parquet", "--output", "t.json", "--k", "2"),
-        cwd=tmp_path,
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert "3 problems on nvidia-h100, nvidia-h200" in ended.stdout
+    ended = inside(*BUILD, tmp_path / "data.parquet", "--output", tmp_path / "t.json", "--k", "2")
+    assert ended.code == 0, ended.err
+    assert "3 problems on nvidia-h100, nvidia-h200" in ended.out
     assert read_table(tmp_path / "t.json") == Table.from_dataset(samples.dataset(), k=2)
 
 
-def test_a_table_is_shown(table):
-    ended = torch_diode("table", "show", table)
-    assert ended.returncode == 0, ended.stderr
-    lines = [" ".join(line.split()) for line in ended.stdout.splitlines()]
+def test_a_table_is_shown_as_a_whole_or_one_problem_as_json(table):
+    ended = inside("table", "show", table)
+    assert ended.code == 0, ended.err
+    lines = [" ".join(line.split()) for line in ended.out.splitlines()]
     assert f"nvidia-h200 {KEY} triton::mm 128x256x64 g8 s4 w8 19.75" in lines
     assert "nvidia-h200 aten 20.50" in lines
+    ended = inside("table", "show", table, "--problem", KEY, "--json")
+    assert list(json.loads(ended.out)["hardware"]["nvidia-h200"]) == [KEY]
 
 
-def test_one_problem_is_shown_as_json(table):
-    ended = torch_diode("table", "show", table, "--problem", KEY, "--json")
-    assert list(json.loads(ended.stdout)["hardware"]["nvidia-h200"]) == [KEY]
-
-
-def test_a_problem_it_has_not_or_that_is_none_is_refused(table):
-    missing = refusal("table", "show", table, "--problem", "mm:1x1x1:float16:nn")
+def test_a_missing_or_faulty_problem_is_refused(table):
+    missing = told_off("table", "show", table, "--problem", "mm:1x1x1:float16:nn")
     assert "got no row for mm:1x1x1:float16:nn" in missing
-    assert "problem key: got 'mm'" in refusal("table", "show", table, "--problem", "mm")
+    assert "problem key: got 'mm'" in told_off("table", "show", table, "--problem", "mm")
 
 
 def test_a_table_is_exported_in_torchs_form(table, tmp_path):
     output = tmp_path / "for_torch.json"
-    ended = torch_diode("table", "export", table, "--inductor", "--output", output)
-    assert ended.returncode == 0, ended.stderr
+    ended = inside("table", "export", table, "--inductor", "--output", output)
+    assert ended.code == 0, ended.err
     exported = json.loads(output.read_text())
     assert all(key.startswith("NVIDIA H") for key in exported)
     assert all("template_id" in entry for entries in exported.values() for entry in entries)
@@ -61,24 +56,22 @@ def test_a_table_is_exported_in_torchs_form(table, tmp_path):
 
 def test_an_export_without_a_form_and_a_broken_table_are_refused(table, tmp_path):
     output = tmp_path / "out.json"
-    assert "expected --inductor" in refusal("table", "export", table, "--output", output)
+    assert "expected --inductor" in told_off("table", "export", table, "--output", output)
     table.write_text('{"format": "torch-diode table", "version": 2, "hardware": 5}')
-    said = refusal("table", "export", table, "--inductor", "--output", output)
+    said = told_off("table", "export", table, "--inductor", "--output", output)
     assert said.startswith(f"{table}: ")
     assert not output.exists()
 
 
 def test_a_dataset_in_which_nothing_ran_makes_no_table(tmp_path):
     write_dataset(samples.dataset().filter(status="out_of_resources"), tmp_path / "d.json")
-    said = refusal("table", "build", "--dataset", tmp_path / "d.json", "-o", tmp_path / "t.json")
+    said = told_off(*BUILD, tmp_path / "d.json", "-o", tmp_path / "t.json")
     assert "got no timing that ran" in said
     assert not (tmp_path / "t.json").exists()
 
 
-def test_an_existing_table_is_kept_unless_told(table, tmp_path):
+def test_an_existing_table_needs_overwrite(table, tmp_path):
     write_dataset(samples.dataset(), tmp_path / "d.json")
     before = table.read_bytes()
-    assert "exists already" in refusal(
-        "table", "build", "--dataset", tmp_path / "d.json", "-o", table
-    )
+    assert "exists already" in told_off(*BUILD, tmp_path / "d.json", "-o", table)
     assert table.read_bytes() == before
