@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer.completion import completion_init
+from typer.completion import completion_init  # type: ignore[attr-defined]
 
 from torch_diode import __version__
 from torch_diode.cli.commands.collecting import (

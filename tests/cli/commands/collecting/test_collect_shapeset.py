@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.program import refusal, torch_diode
+from tests.cli.program import inside, told_off
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import write_shapes
 from torch_diode.types.problem import MMShape
@@ -17,44 +17,35 @@ PROBLEMS = (
 )
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     write_shapes(OperationShapeSet.of(PROBLEMS), tmp_path / "shapes.json")
     return tmp_path
 
 
-def test_the_problems_of_the_set_are_timed(folder):
-    ended = torch_diode(*CPU, "--dtypes", "float32", cwd=folder)
-    assert ended.returncode == 0, ended.stderr
-    found = {timing.problem for timing in read_dataset(folder / "t.json")}
-    assert found == {p for p in PROBLEMS if p.dtype == "float32"}
-
-
-def test_operations_choose_among_them(folder):
-    ended = torch_diode(*CPU, "--operations", "addmm", "baddbmm", cwd=folder)
-    assert ended.returncode == 0, ended.stderr
+def test_operations_and_dtypes_choose_among_the_problems(folder):
+    ended = inside(*CPU, "--dtypes", "float32")
+    assert ended.code == 0, ended.err
+    timed = {timing.problem for timing in read_dataset(folder / "t.json")}
+    assert timed == {p for p in PROBLEMS if p.dtype == "float32"}
+    ended = inside(*CPU, "--operations", "addmm", "baddbmm", "--overwrite")
+    assert ended.code == 0, ended.err
     assert read_dataset(folder / "t.json").texts("op") == ["addmm", "baddbmm"]
 
 
-def test_what_cannot_be_timed_is_refused(folder):
-    assert "got float64 to float64" in refusal(*CPU, cwd=folder)
-    assert "it has addmm float32" in refusal(*CPU, "--operations", "bmm", cwd=folder)
-    assert "operations: got 'mn'" in refusal(*CPU, "--operations", "mn", cwd=folder)
-
-
-def test_a_problem_larger_than_the_memory_is_refused(folder):
-    write_shapes(
-        OperationShapeSet.of([MMShape("mm", 2**23, 2**23, 64, dtype="float32")]),
-        folder / "shapes.json",
-    )
-    assert "leave it out or lower --max-size" in refusal(*CPU, cwd=folder)
+def test_problems_that_cannot_be_timed_are_refused():
+    assert "got float64 to float64" in told_off(*CPU)
+    assert "it has addmm float32" in told_off(*CPU, "--operations", "bmm")
+    assert "operations: got 'mn'" in told_off(*CPU, "--operations", "mn")
 
 
 @pytest.mark.parametrize("text", [None, "{", '{"format": "torch-diode table", "version": 1}'])
-def test_a_set_that_is_none_is_refused(text, tmp_path):
+def test_a_file_that_is_not_a_shape_set_is_refused(text, folder):
+    (folder / "shapes.json").unlink()
     if text is not None:
-        (tmp_path / "shapes.json").write_text(text)
-    assert refusal(*CPU, cwd=tmp_path).startswith("shapes.json: ")
+        (folder / "shapes.json").write_text(text)
+    assert told_off(*CPU).startswith("shapes.json: ")
 
 
 @pytest.mark.parametrize(
@@ -66,10 +57,10 @@ def test_a_set_that_is_none_is_refused(text, tmp_path):
         ('"float64"', '"float33"', "dtype: got 'float33'"),
     ],
 )
-def test_a_problem_that_cannot_be_is_named(was, now, said, folder):
+def test_an_invalid_problem_is_named(was, now, said, folder):
     text = (folder / "shapes.json").read_text()
     assert was in text
     (folder / "shapes.json").write_text(text.replace(was, now))
-    refused = refusal(*CPU, cwd=folder)
+    refused = told_off(*CPU)
     assert refused.startswith("shapes.json: ")
     assert said in refused
