@@ -1,4 +1,4 @@
-"""Our candidate space against the one Inductor's real CUDA lowering lists, without a GPU."""
+"""The candidate space against the choices of Inductor's CUDA lowering, without a GPU."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FIELDS = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "GROUP_M", "num_stages", "num_warps"
 
 
 class _Recorder(InductorChoices):
-    """Notes what was offered and keeps the vendor's kernel, so that lowering ends quickly."""
+    """Records the offered configs and keeps the vendor's kernel, so that lowering is quick."""
 
     def __init__(self) -> None:
         self.offered: dict[str, list[dict[str, Any]]] = {}
@@ -48,7 +48,7 @@ class _Recorder(InductorChoices):
 
 
 @pytest.fixture(autouse=True, scope="module")
-def pretended() -> Iterator[None]:
+def fake_gpu() -> Iterator[None]:
     with pretend(H200):
         yield
 
@@ -122,16 +122,15 @@ def test_inductor_splits_k_into_the_same_parts_in_the_same_order(problem: MMShap
     assert tuple(int(kwargs["k_split"]) for kwargs in offer) == k_splits(problem)
 
 
-def test_inductor_takes_a_single_row_for_a_column_so_ours_has_no_tma_there() -> None:
-    """Its kernel then reads A as if it were transposed; where torch no longer says so, the rule in
-    `tma_aligned` can go."""
+def test_a_single_row_has_no_tma_since_inductor_reads_it_as_transposed() -> None:
+    """If this fails, torch has fixed it and the rule in `tma_aligned` can be removed."""
     problem = MMShape("mm", 1, 2048, 512, transpose_b=True)
     offer = inductors_offer(problem)["triton::mm_persistent_tma"]
     assert {kwargs["A_ROW_MAJOR"] for kwargs in offer} == {False}
     assert "triton::mm_persistent_tma" not in offered_templates(problem, H200)
 
 
-def test_where_k_is_very_long_ours_is_wider_than_inductors() -> None:
+def test_for_a_very_long_k_the_space_is_larger_than_inductors() -> None:
     problem = MMShape("mm", 16, 16, 65536)
     assert "triton::mm" not in inductors_offer(problem)
     assert "triton::mm" in offered_templates(problem, H200)

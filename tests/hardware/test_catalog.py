@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import torch_diode.hardware as room
+import torch_diode.hardware
 from torch_diode.hardware import known, known_names, normalise, reported_names, stand_ins
 from torch_diode.types.errors import HardwareMismatchError, InvalidValueError
 from torch_diode.types.hardware import Hardware
@@ -27,14 +27,14 @@ from torch_diode.types.hardware import Hardware
         ("NVIDIA H999 Something", "nvidia-h999-something"),
     ],
 )
-def test_a_reported_name_becomes_the_one_name(reported, name):
+def test_reported_names_are_normalised(reported, name):
     assert normalise(reported) == name
 
 
 @given(st.text(max_size=40))
 @example("0_CPU")
 @example("CPU_")
-def test_any_name_is_normalised_once_and_for_all_or_refused(raw):
+def test_normalising_is_idempotent_or_refused(raw):
     try:
         name = normalise(raw)
     except InvalidValueError:
@@ -44,30 +44,30 @@ def test_any_name_is_normalised_once_and_for_all_or_refused(raw):
 
 
 @pytest.mark.parametrize("raw", ["", "!!!", None, 5, "\n"])
-def test_what_is_no_name_is_refused(raw):
+def test_invalid_names_are_refused(raw):
     with pytest.raises(InvalidValueError, match="expected a chip's name"):
         normalise(raw)
 
 
-def test_every_name_a_driver_reports_leads_to_its_chip_and_to_one_only():
+def test_every_reported_name_leads_to_its_chip():
     for name in known_names():
         for reported in reported_names(name):
             assert normalise(reported) == name
         assert known(name).name == name
 
 
-def test_a_chip_nobody_published_is_refused_with_the_list():
+def test_an_unknown_chip_is_refused_with_the_list_of_known_ones():
     with pytest.raises(HardwareMismatchError, match="got 'nvidia-h999'; expected one of nvidia-h2"):
         known("nvidia-h999")
     assert reported_names("nvidia-h999") == ("nvidia-h999",)
 
 
-def test_a_chip_stands_in_for_itself_first_then_as_its_entry_says():
+def test_stand_ins_are_the_chip_itself_then_those_of_its_entry():
     offered = ["nvidia-a100", "nvidia-h20", "nvidia-h100", "nvidia-h200"]
     assert stand_ins(known("nvidia-h200"), offered) == ["nvidia-h200", "nvidia-h100", "nvidia-h20"]
 
 
-def test_a_chip_nobody_knows_takes_what_shares_its_architecture():
+def test_an_unknown_chip_uses_chips_of_its_architecture():
     chip = Hardware("nvidia-h999", "cuda", arch="sm_90")
     assert stand_ins(chip, ["nvidia-a100", "nvidia-h100"]) == ["nvidia-h100"]
 
@@ -81,7 +81,7 @@ def test_another_architecture_never_stands_in():
 
 
 def test_names_and_their_order_are_data():
-    data = json.loads(Path(room.__file__).with_name("chips.json").read_text())
+    data = json.loads(Path(torch_diode.hardware.__file__).with_name("chips.json").read_text())
     assert [chip["name"] for chip in data["chips"]] == list(known_names())
     named = {name for chip in data["chips"] for name in chip["stand_ins"]}
     assert named <= set(known_names())

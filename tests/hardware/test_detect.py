@@ -36,7 +36,7 @@ def test_the_cpu_is_found_on_any_machine():
     assert chip.memory_bytes > 0
 
 
-def test_without_a_device_it_is_the_gpu_if_there_is_one():
+def test_the_default_is_the_gpu_if_there_is_one():
     expected = "cpu"
     if torch.cuda.is_available():
         expected = "rocm" if torch.version.hip else "cuda"
@@ -45,7 +45,7 @@ def test_without_a_device_it_is_the_gpu_if_there_is_one():
     assert detect().kind == expected
 
 
-def test_what_the_device_reports_lies_over_what_is_published():
+def test_reported_properties_override_published_ones():
     chip = from_cuda_properties(H200, hip=False)
     assert (chip.name, chip.kind, chip.arch) == ("nvidia-h200", "cuda", "sm_90")
     assert chip.shared_memory_per_block == 232448
@@ -54,12 +54,12 @@ def test_what_the_device_reports_lies_over_what_is_published():
     assert chip.memory_gbps == known("nvidia-h200").memory_gbps
 
 
-def test_a_chip_nobody_published_has_what_it_reports():
+def test_an_unknown_chip_has_its_reported_properties():
     chip = from_cuda_properties(SimpleNamespace(**{**vars(H200), "name": "NVIDIA X1"}), hip=False)
     assert (chip.name, chip.arch, chip.units, chip.tflops) == ("nvidia-x1", "sm_90", 132, ())
 
 
-def test_a_release_that_reports_less_is_enough():
+def test_missing_properties_are_taken_from_the_catalog():
     least = SimpleNamespace(
         name="NVIDIA H200", major=9, minor=0, total_memory=1 << 37, multi_processor_count=132
     )
@@ -67,7 +67,7 @@ def test_a_release_that_reports_less_is_enough():
     assert chip.shared_memory_per_block == known("nvidia-h200").shared_memory_per_block
 
 
-def test_amds_chips_go_by_their_instruction_set():
+def test_amd_chips_have_their_gfx_architecture():
     amd = SimpleNamespace(
         name="AMD Instinct MI300X",
         gcnArchName="gfx942:sramecc+:xnack-",
@@ -81,7 +81,7 @@ def test_amds_chips_go_by_their_instruction_set():
     assert nameless.name == "gfx942"
 
 
-def test_intels_chips_are_read_too():
+def test_intel_chips_are_detected():
     intel = SimpleNamespace(
         name="Intel(R) Data Center GPU Max 1550",
         total_memory=68_719_476_736,
@@ -96,11 +96,11 @@ def test_intels_chips_are_read_too():
 
 
 @pytest.mark.parametrize("device", ["cuda:x", "cuda:-1", "tpu", "cuda:0:0", "cpu:", "CUDA", " "])
-def test_a_device_that_is_none_is_refused(device):
+def test_an_invalid_device_is_refused(device):
     with pytest.raises(MissingPartError, match="expected cuda, cuda:N, xpu, xpu:N or cpu"):
         detect(device)
 
 
-def test_a_device_that_is_not_here_is_refused():
+def test_a_missing_device_is_refused():
     with pytest.raises(MissingPartError, match="no such device"):
         detect("cuda:999")

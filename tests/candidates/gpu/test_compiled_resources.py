@@ -17,7 +17,7 @@ from torch_diode.types.errors import FileFaultError
 from torch_diode.types.problem import MMShape
 
 
-def test_keys_tell_all_configs_of_a_template_apart() -> None:
+def test_keys_are_distinct_for_all_configs_of_a_template() -> None:
     configs = exhaustive_configs("triton::mm", "cuda")
     assert len(np.unique(config_keys(configs))) == len(configs)
 
@@ -28,7 +28,7 @@ def test_hopper_has_measured_kernels_and_an_unknown_architecture_has_none() -> N
     assert measured_kernels("") == {}
 
 
-def test_a_row_is_found_by_its_config_and_only_by_that() -> None:
+def test_rows_are_found_by_their_config() -> None:
     configs = exhaustive_configs("triton::mm", "cuda")
     kernels = measured_kernels("sm_90")[
         kernel_name("triton::mm", MMShape("mm", 64, 64, 64, transpose_b=True))
@@ -39,7 +39,7 @@ def test_a_row_is_found_by_its_config_and_only_by_that() -> None:
     assert (kernels.keys[rows[found]] == keys[found]).all()
 
 
-def test_float16_is_filed_with_bfloat16_and_tf32_apart_from_float32() -> None:
+def test_float16_shares_rows_with_bfloat16_but_tf32_not_with_float32() -> None:
     names = {
         dtype: kernel_name("triton::mm", MMShape("mm", 64, 64, 64, dtype=dtype))
         for dtype in ("bfloat16", "float16", "float32")
@@ -50,7 +50,7 @@ def test_float16_is_filed_with_bfloat16_and_tf32_apart_from_float32() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"version": 99}', '{"version": 1, "columns": ["x"]}'])
-def test_a_file_that_is_not_ours_is_one_clear_error(tmp_path: Path, text: str) -> None:
+def test_an_invalid_file_is_a_clear_error(tmp_path: Path, text: str) -> None:
     path = tmp_path / "sm_90.json"
     path.write_text(text)
     with pytest.raises(FileFaultError, match=r"sm_90\.json"):

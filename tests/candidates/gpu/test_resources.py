@@ -7,7 +7,12 @@ import pytest
 
 from torch_diode.candidates.gpu.compiled_resources import config_keys, measured_kernels
 from torch_diode.candidates.gpu.exhaustive import exhaustive_configs
-from torch_diode.candidates.gpu.resources import SAFE_SHARED_MEMORY, fits, resources_of
+from torch_diode.candidates.gpu.resources import (
+    SAFE_SHARED_MEMORY,
+    blocks_per_unit,
+    fits,
+    resources_of,
+)
 from torch_diode.hardware import known
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
@@ -15,7 +20,7 @@ from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")
 UNMEASURED = replace(H200, arch="sm_90a")
-"""The same chip under a name that has no measured rows, so that the rule has to answer."""
+"""The same chip with an architecture that has no measured rows, so that the rule applies."""
 
 
 def _problem_of(name: str) -> tuple[str, MMShape]:
@@ -32,23 +37,23 @@ def _problem_of(name: str) -> tuple[str, MMShape]:
 
 
 @pytest.mark.parametrize("name", sorted(measured_kernels("sm_90")))
-def test_the_rule_never_promises_less_shared_memory_than_a_compiled_kernel_takes(name: str) -> None:
+def test_shared_memory_by_rule_is_at_least_that_of_compiled_kernels(name: str) -> None:
     template, problem = _problem_of(name)
     configs = exhaustive_configs(template, "cuda")
-    found, rows = measured_kernels("sm_90")[name].find(config_keys(configs))
-    by_rule = resources_of(configs, problem, UNMEASURED).shared_bytes[found]
-    compiled = measured_kernels("sm_90")[name].shared_bytes[rows[found]]
-    assert found.any()
+    measured, rows = measured_kernels("sm_90")[name].find(config_keys(configs))
+    by_rule = resources_of(configs, problem, UNMEASURED).shared_bytes[measured]
+    compiled = measured_kernels("sm_90")[name].shared_bytes[rows[measured]]
+    assert measured.any()
     assert (by_rule >= compiled).all()
 
 
 @pytest.mark.parametrize("name", sorted(measured_kernels("sm_90")))
-def test_the_rule_is_close_where_the_main_loop_needs_most(name: str) -> None:
+def test_shared_memory_by_rule_is_close_if_the_main_loop_dominates(name: str) -> None:
     template, problem = _problem_of(name)
     configs = exhaustive_configs(template, "cuda")
-    found, rows = measured_kernels("sm_90")[name].find(config_keys(configs))
+    measured, rows = measured_kernels("sm_90")[name].find(config_keys(configs))
     f = configs.fields
-    pipelined = found & (f["num_stages"] > 2)
+    pipelined = measured & (f["num_stages"] > 2)
     item = 4 if problem.dtype == "float32" else 2
     loop = (f["block_m"] + f["block_n"]) * f["block_k"] * (f["num_stages"] - 1) * item
     pipelined &= loop > f["block_m"] * f["block_n"] * item
@@ -61,7 +66,7 @@ def test_the_rule_is_close_where_the_main_loop_needs_most(name: str) -> None:
     assert (above <= 0.1 * compiled).all()
 
 
-def test_a_measured_row_goes_before_the_rule() -> None:
+def test_measured_rows_take_precedence_over_the_rule() -> None:
     template, problem = _problem_of("triton::mm_persistent_tma/bfloat16/nt")
     configs = exhaustive_configs(template, "cuda")
     resources = resources_of(configs, problem, H200)
@@ -78,13 +83,13 @@ def test_registers_by_rule_are_near_those_of_compiled_kernels() -> None:
     for name, kernels in measured_kernels("sm_90").items():
         template, problem = _problem_of(name)
         configs = exhaustive_configs(template, "cuda")
-        found, rows = kernels.find(config_keys(configs))
-        by_rule = resources_of(configs, problem, UNMEASURED).registers[found]
-        ratios += (by_rule / kernels.registers[rows[found]]).tolist()
+        measured, rows = kernels.find(config_keys(configs))
+        by_rule = resources_of(configs, problem, UNMEASURED).registers[measured]
+        ratios += (by_rule / kernels.registers[rows[measured]]).tolist()
     assert 0.75 < np.median(ratios) < 1.35
 
 
-def test_what_has_no_config_needs_nothing() -> None:
+def test_candidates_without_a_config_need_no_resources() -> None:
     candidates = Candidates.of([Candidate("aten"), Candidate("decompose_k", split_k=4)])
     resources = resources_of(candidates, MMShape("mm", 64, 64, 64), H200)
     assert resources.shared_bytes.tolist() == [0, 0]
@@ -92,7 +97,7 @@ def test_what_has_no_config_needs_nothing() -> None:
     assert fits(resources, candidates, H200).all()
 
 
-def test_a_config_beyond_all_measure_does_not_wrap_around() -> None:
+def test_a_huge_config_does_not_overflow() -> None:
     candidates = Candidates.of(
         [Candidate("triton::mm", TritonGEMMConfig(4096, 4096, 4096, 8, 32, 64))]
     )
@@ -110,20 +115,36 @@ def test_a_config_too_large_for_the_chip_does_not_fit() -> None:
     assert fits(resources, candidates, H200).tolist() == [False, True]
 
 
-def test_a_chip_of_unknown_shared_memory_gets_what_every_chip_has() -> None:
+def test_a_chip_of_unknown_shared_memory_has_the_safe_limit() -> None:
     configs = exhaustive_configs("triton::mm", "cuda")
     unknown = replace(H200, shared_memory_per_block=0)
     resources = resources_of(configs, MMShape("mm", 64, 64, 64), unknown)
-    kept = fits(resources, configs, unknown)
-    assert kept.any()
-    assert resources.shared_bytes[kept].max() <= SAFE_SHARED_MEMORY
+    launchable = fits(resources, configs, unknown)
+    assert launchable.any()
+    assert resources.shared_bytes[launchable].max() <= SAFE_SHARED_MEMORY
 
 
 def test_ampere_keeps_one_buffer_fewer_than_stages() -> None:
-    """Read off kernels compiled for sm_80."""
+    """Values of kernels compiled for sm_80."""
     configs = [(64, 64, 32, 3, 4), (128, 128, 64, 3, 8), (128, 64, 64, 4, 4), (128, 128, 16, 1, 8)]
     candidates = Candidates.of(
         Candidate("triton::mm", TritonGEMMConfig(m, n, k, 8, s, w)) for m, n, k, s, w in configs
     )
     resources = resources_of(candidates, MMShape("mm", 4096, 4096, 4096), known("nvidia-a100"))
     assert resources.shared_bytes.tolist() == [16384, 65536, 73728, 32768]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, [10, 1]),  # registers: 48 for each of 128 threads; shared memory: 128 KiB a block
+        ({"threads_per_unit": 512}, [4, 1]),
+        ({"registers_per_unit": 0, "shared_memory_per_unit": 0, "threads_per_unit": 0}, [16, 16]),
+    ],
+)
+def test_occupancy_is_limited_by_shared_memory_registers_and_threads(change, expected) -> None:
+    small = Candidate("triton::mm", TritonGEMMConfig(16, 16, 16, 8, 2, 4))
+    large = Candidate("triton::mm", TritonGEMMConfig(128, 128, 64, 8, 4, 8))
+    candidates, chip = Candidates.of([small, large]), replace(UNMEASURED, **change)
+    resources = resources_of(candidates, MMShape("mm", 4096, 4096, 4096), chip)
+    assert blocks_per_unit(resources, candidates, chip).tolist() == expected
