@@ -65,7 +65,7 @@ def block_cap(size: int) -> int:
 
 
 def loops_over_k(template: str, block_k: Any, k: Any) -> npt.NDArray[np.bool_]:
-    """Whether kernels loop over K, so that stages matter; TMA kernels always do."""
+    """True if kernels loop over K, so that stages matter; TMA kernels always do."""
     return np.asarray((np.asarray(block_k) < k) | (template in TMA_TEMPLATES))
 
 

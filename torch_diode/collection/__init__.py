@@ -1,1 +1,1 @@
-"""Where timings come from."""
+"""Collection of timings: plan, kernels, timers, workers, cluster and storage."""

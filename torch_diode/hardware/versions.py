@@ -14,7 +14,7 @@ def versions() -> dict[str, str]:
 
 
 def same_release(version: str, others: Iterable[str]) -> bool:
-    """Whether a version has the major and minor number of one of the others: `2.11` for
+    """True if a version has the major and minor number of one of the others: `2.11` for
     `2.11.0+cu130`."""
     return _minor(version) in map(_minor, others)
 

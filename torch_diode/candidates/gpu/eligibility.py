@@ -41,7 +41,7 @@ def offered_templates(problem: MMShape, hardware: Hardware) -> tuple[str, ...]:
 
 
 def can_offer(template: str, problem: MMShape, hardware: Hardware) -> bool:
-    """Whether a template can run a problem; False for one that has no rule here."""
+    """True if a template can run a problem; False for one that has no rule here."""
     if template == ATEN:
         return True
     if problem.dtype not in TRITON_DTYPES or problem.out_dtype != problem.dtype:
@@ -59,7 +59,7 @@ def plain_templates(problem: MMShape) -> tuple[str, str]:
 
 
 def has_tma(hardware: Hardware) -> bool:
-    """Whether Inductor uses `mm_persistent_tma` on the chip: Hopper and later, except datacenter
+    """True if Inductor uses `mm_persistent_tma` on the chip: Hopper and later, except datacenter
     Blackwell, which has a template of its own."""
     number = arch_number(hardware.arch)
     return hardware.kind == "cuda" and number >= 90 and number not in _DATACENTER_BLACKWELL
@@ -72,7 +72,7 @@ def arch_number(arch: str) -> int:
 
 
 def tma_aligned(problem: MMShape) -> bool:
-    """Whether a TMA kernel is correct for a problem: rows are aligned, and A has more than one.
+    """True if a TMA kernel is correct for a problem: rows are aligned, and A has more than one.
 
     Inductor (2.9 to 2.15) treats a single row as a transposed A, and the result is wrong.
     """
@@ -82,7 +82,7 @@ def tma_aligned(problem: MMShape) -> bool:
 
 
 def rows_aligned(sizes: Sequence[Any], transpose_a: Any, transpose_b: Any, item_bytes: Any) -> Any:
-    """Whether the rows of both operands in memory are multiples of 16 bytes; for the M, N and K of
+    """True if the rows of both operands in memory are multiples of 16 bytes; for the M, N and K of
     one problem or arrays of them."""
     m, n, k = sizes
     inner_a = k + transpose_a * (m - k)

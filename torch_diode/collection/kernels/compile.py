@@ -44,7 +44,7 @@ class CompileOutcome:
     error: str = ""
 
     def fits(self, shared_memory_per_block: int) -> bool:
-        """Whether it compiled and fits a chip with that much shared memory."""
+        """True if it compiled and fits a chip with that much shared memory."""
         return not self.error and self.shared_bytes <= shared_memory_per_block
 
 

@@ -33,5 +33,5 @@ class Reference:
         return error
 
     def allows(self, error: float) -> bool:
-        """Whether a result with this error counts as correct."""
+        """True if a result with this error counts as correct."""
         return error <= self._limit

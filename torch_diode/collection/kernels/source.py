@@ -43,14 +43,14 @@ class SourceKey:
     bias: str
     even_k: bool
     one_step: bool = False
-    """Whether K fits a block: static kernels then have no loop over K and no pipelining."""
+    """True if K fits a block: static kernels then have no loop over K and no pipelining."""
     ones: str = ""
     """The letters of m, n and k that are one: Inductor removes them from its indexing."""
     index_bits: int = 32
 
     @property
     def batched(self) -> bool:
-        """Whether the operands carry a batch dimension."""
+        """True if the operands carry a batch dimension."""
         return self.op in BATCHED
 
 
@@ -77,7 +77,7 @@ class TemplateSource:
 
     @property
     def splits_batch(self) -> bool:
-        """Whether the kernel supports a batch spread over the grid's y and z."""
+        """True if the kernel supports a batch spread over the grid's y and z."""
         return "program_id(2)" in self.text
 
     def hints_for(self, problem: MMShape, config: TritonGEMMConfig) -> tuple[bool, bool]:

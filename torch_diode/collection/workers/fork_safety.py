@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 
 def holds_gpu() -> bool:
-    """Whether this process has initialized a GPU."""
+    """True if this process has initialized a GPU."""
     torch = sys.modules.get("torch")
     if torch is None:
         return False
@@ -28,7 +28,7 @@ def holds_gpu() -> bool:
 
 
 def can_fork() -> bool:
-    """Whether a forked process could use the GPU; outside Linux, forking is not always safe."""
+    """True if a forked process could use the GPU; outside Linux, forking is not always safe."""
     return sys.platform == "linux" and not holds_gpu()
 
 

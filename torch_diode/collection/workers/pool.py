@@ -68,7 +68,7 @@ class StopFlag:
         self._memory[0] = 1
 
     def is_set(self) -> bool:
-        """Whether jobs not started yet are to be dropped."""
+        """True if jobs not started yet are to be dropped."""
         return self._memory[0] != 0
 
 

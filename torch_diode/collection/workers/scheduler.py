@@ -125,7 +125,7 @@ class Scheduler:
 
     @property
     def busy(self) -> bool:
-        """Whether problems are left to time."""
+        """True if problems are left to time."""
         return bool(self._timing.unfinished_jobs()) or any(run.todo for run in self._runs)
 
     def add_group(self, group: Group) -> None:
