@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from tests.cli.program import inside, refusal, told_off
+from tests.cli.program import inside, told_off
 from torch_diode import MMShape
 from torch_diode.hardware import known
 from torch_diode.heuristics.model import ModelHeuristic
@@ -106,10 +106,6 @@ def test_a_model_of_ones_own(trained):
 )
 def test_what_cannot_be_done_is_one_sentence(given, said):
     assert said in told_off("predict", *given)
-
-
-def test_the_program_itself_refuses_in_one_sentence():
-    assert "got 'abacus'" in refusal("predict", *SIZES, "--hardware", "abacus")
 
 
 @pytest.mark.parametrize("m", [3, 64, 300, 5000])
