@@ -1,4 +1,4 @@
-"""A pretended H200, and torch left as it was found after every test."""
+"""Torch is restored after every test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Generated code goes where nobody else's is."""
+    """Generated code goes to a folder of its own."""
     path = tmp_path_factory.mktemp("inductor")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(path))
@@ -50,9 +50,9 @@ def benchmarked(monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
     def lookup(self: Any, choices: list[Any], *args: Any, **kwargs: Any) -> dict[Any, float]:
         return dict.fromkeys(choices, 1.0)
 
-    # Asked for as soon as there is more than one choice, and only then.
+    # Called where there is more than one choice.
     monkeypatch.setattr(AlgorithmSelectorCache, "make_precompile_fn", precompile)
     monkeypatch.setattr(AlgorithmSelectorCache, "lookup", lookup)
-    # With no GPU there is nothing to time cleanly either.
+    # Without a GPU there is nothing to time.
     monkeypatch.setattr(CleanBenchmark, "_takes", lambda *_: False)
     return lists

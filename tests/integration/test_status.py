@@ -8,7 +8,7 @@ from torch_diode.integration.hooks.fallback import Counters
 from torch_diode.integration.status import Status, Step
 
 
-def test_everything_worth_knowing_is_in_the_text() -> None:
+def test_the_text_has_every_field() -> None:
     status = Status(
         enabled=True,
         distribution="torch-diode",

@@ -1,4 +1,4 @@
-"""Inductor's real lowering and its real feedback; only the times themselves are put in."""
+"""Inductor's real lowering and feedback, with given times."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def autotuned(op: str, *shapes: tuple[int, ...]) -> None:
     ],
 )
 @pytest.mark.usefixtures("timed")
-def test_what_inductor_times_becomes_a_dataset(op, shapes, problem):
+def test_inductors_timings_become_a_dataset(op, shapes, problem):
     with MatmulDatasetCollector() as collector:
         autotuned(op, *shapes)
     dataset = collector.dataset()
@@ -87,7 +87,7 @@ def test_a_candidate_that_could_not_run_has_no_time():
 
 
 @pytest.mark.usefixtures("timed")
-def test_selections_keep_the_fastest_alone():
+def test_selections_keep_only_the_fastest():
     with MatmulDatasetCollector(CollectionMode.SELECTIONS) as collector:
         autotuned("mm", (256, 512), (512, 384))
         autotuned("mm", (256, 512), (512, 128))
@@ -98,10 +98,10 @@ def test_selections_keep_the_fastest_alone():
 
 @pytest.mark.usefixtures("timed")
 def test_only_its_own_hook_is_removed():
-    heard: list[str] = []
+    names: list[str] = []
 
     def other(timings: Any, name: str, *_: Any) -> None:
-        heard.append(name)
+        names.append(name)
 
     select.add_feedback_saver(other)
     try:
@@ -110,14 +110,14 @@ def test_only_its_own_hook_is_removed():
                 autotuned("mm", (256, 512), (512, 384))
             autotuned("mm", (256, 512), (512, 128))
         autotuned("mm", (256, 512), (512, 256))
-        assert (len(inner), len(outer), len(heard)) == (1, 2, 3)
+        assert (len(inner), len(outer), len(names)) == (1, 2, 3)
         assert select.get_algorithm_selector_cache().feedback_saver_fns == [other]
     finally:
         select.get_algorithm_selector_cache().feedback_saver_fns.remove(other)
 
 
 @pytest.mark.usefixtures("timed")
-def test_a_fault_in_the_collector_does_not_fail_the_compile(monkeypatch):
+def test_an_error_in_the_collector_does_not_fail_the_compile(monkeypatch):
     def broken(*_: Any) -> None:
         raise RuntimeError("no such candidate")
 
@@ -128,7 +128,7 @@ def test_a_fault_in_the_collector_does_not_fail_the_compile(monkeypatch):
 
 
 @pytest.mark.usefixtures("timed")
-def test_it_saves_what_it_collected(tmp_path):
+def test_the_dataset_can_be_saved(tmp_path):
     with MatmulDatasetCollector() as collector:
         autotuned("mm", (256, 512), (512, 384))
     collector.save(tmp_path / "found.parquet")

@@ -1,4 +1,4 @@
-"""A GPU that is not there, and code for it all the same."""
+"""Lowering for a GPU that is not here."""
 
 from __future__ import annotations
 
@@ -6,26 +6,25 @@ import pytest
 import torch
 
 from tests.integration.cases import inputs
-from torch_diode.hardware import detect, known
+from torch_diode.hardware import detect
 from torch_diode.integration.capture.fake_gpu import device_properties, lower, pretend
 from torch_diode.integration.hooks import device_hardware
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
 
 
-def test_torch_sees_the_pretended_chip_and_forgets_it() -> None:
+def test_torch_sees_the_fake_chip_only_inside(h200: Hardware) -> None:
     available = torch.cuda.is_available()
-    fake_h200 = known("nvidia-h200")
-    with pretend(fake_h200):
+    with pretend(h200):
         assert torch.cuda.is_available()
         assert detect("cuda").name == "nvidia-h200"
         assert torch.cuda.get_device_properties(0).multi_processor_count == 132
-        assert device_hardware.hardware_of("cuda:0") == fake_h200
+        assert device_hardware.hardware_of("cuda:0") == h200
     assert torch.cuda.is_available() is available
 
 
-def test_the_properties_are_the_hardwares() -> None:
-    properties = device_properties(known("nvidia-h200"))
+def test_the_properties_are_the_hardwares(h200: Hardware) -> None:
+    properties = device_properties(h200)
     assert properties.name == "NVIDIA H200"
     assert (properties.major, properties.minor) == (9, 0)
     assert properties.shared_memory_per_block_optin == 232448
@@ -34,9 +33,9 @@ def test_the_properties_are_the_hardwares() -> None:
     assert properties.max_threads_per_multi_processor == 2048
 
 
+@pytest.mark.usefixtures("fake_h200")
 def test_plain_torch_lowers_to_the_vendors_kernel() -> None:
-    with pretend(known("nvidia-h200")):
-        lowered = lower(torch.mm, inputs("mm"))
+    lowered = lower(torch.mm, inputs("mm"))
     assert lowered.kernels == ["mm"]
     assert lowered.configs == []
 

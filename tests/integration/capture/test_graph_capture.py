@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+import torch._inductor.config as config
 
 from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic
@@ -29,8 +30,7 @@ class Net(torch.nn.Module):
         return self.inner(x) * self.scale + torch.arange(64)
 
 
-def test_forward_and_backward_of_a_cpu_program_are_decided_as_on_the_chip():
-    torch._dynamo.reset()
+def test_forward_and_backward_of_a_cpu_program_are_decided_for_the_chip():
     with capturing() as graphs:
         torch.compile(Net())(torch.randn(16, 32, requires_grad=True)).sum().backward()
     assert len(graphs) == 2
@@ -42,17 +42,13 @@ def test_forward_and_backward_of_a_cpu_program_are_decided_as_on_the_chip():
 
 
 def test_dynamic_sizes_are_those_the_program_ran_with():
-    torch._dynamo.reset()
     with capturing() as graphs:
         torch.compile(torch.bmm, dynamic=True)(torch.randn(4, 16, 32), torch.randn(4, 32, 24))
     assert decided_for(*graphs) == ["bmm:4x16x24x32:float32:nn"]
 
 
-def test_nothing_is_kept_or_left_changed_outside_of_it():
-    import torch._inductor.config as config
-
+def test_nothing_is_captured_or_changed_outside():
     before = (config.post_grad_custom_pre_pass, config.force_disable_caches)
-    torch._dynamo.reset()
     with capturing() as graphs:
         pass
     torch.compile(torch.mm)(torch.randn(4, 4), torch.randn(4, 4))
@@ -60,30 +56,27 @@ def test_nothing_is_kept_or_left_changed_outside_of_it():
     assert (config.post_grad_custom_pre_pass, config.force_disable_caches) == before
 
 
-def test_a_pass_of_the_users_own_still_runs():
-    import torch._inductor.config as config
-
-    seen = []
-    torch._dynamo.reset()
-    with config.patch(post_grad_custom_pre_pass=lambda graph: seen.append(graph)), capturing():
+def test_the_users_own_pass_still_runs():
+    graphs = []
+    with config.patch(post_grad_custom_pre_pass=graphs.append), capturing():
         torch.compile(lambda a: a @ a)(torch.randn(4, 4))
-    assert len(seen) == 1
+    assert len(graphs) == 1
 
 
 @pytest.fixture(autouse=True)
-def _fresh():
+def _reset_dynamo():
+    torch._dynamo.reset()
     yield
     torch._dynamo.reset()
 
 
 @pytest.mark.parametrize(
-    ("mode", "asked"), [("default", "plain"), ("max-autotune-no-cudagraphs", "max-autotune")]
+    ("mode", "recorded"), [("default", "plain"), ("max-autotune-no-cudagraphs", "max-autotune")]
 )
-def test_a_graph_is_decided_in_the_mode_the_program_compiles_it_in(mode, asked):
-    torch._dynamo.reset()
+def test_a_graph_is_decided_in_the_mode_the_program_compiles_it_in(mode, recorded):
     with capturing() as graphs:
         torch.compile(torch.mm, mode=mode)(torch.randn(64, 512), torch.randn(512, 96))
     decided_for(*graphs)
     decision = registration.explain()[-1]
-    assert decision.mode == asked
-    assert (decision.kept > 1) == (asked == "max-autotune")
+    assert decision.mode == recorded
+    assert (decision.kept > 1) == (recorded == "max-autotune")

@@ -23,7 +23,7 @@ def test_the_problems_of_compiled_graphs_are_counted():
     assert not trace.left_out
 
 
-def test_a_backward_graph_counts_too():
+def test_a_backward_graph_is_counted_too():
     @torch.compile
     def program(x, w):
         return x @ w
@@ -33,20 +33,20 @@ def test_a_backward_graph_counts_too():
     assert MMShape("mm", 24, 40, 56, dtype="float32", transpose_b=True) in trace.counts
 
 
-def test_a_graph_that_torch_has_cached_is_seen_again():
-    found = []
+def test_a_graph_in_torchs_cache_is_counted_again():
+    counts = []
     for _ in range(2):
         torch.compiler.reset()
         with tracing() as trace:
             torch.compile(torch.mm)(torch.randn(20, 30), torch.randn(30, 10))
-        found.append(trace.counts)
-    assert found[0] == found[1]
-    assert found[0].total() == 1
+        counts.append(trace.counts)
+    assert counts[0] == counts[1]
+    assert counts[0].total() == 1
 
 
 @pytest.mark.usefixtures("fake_h200")
 @pytest.mark.parametrize("on", [False, True])
-def test_a_matmul_asked_for_several_times_counts_once(on, benchmarked):
+def test_a_matmul_of_several_hook_calls_counts_once(on, benchmarked):
     if on:
         registration.enable()
     shapes = [Input((384,)), Input((256, 512)), Input((512, 384))]
@@ -56,7 +56,7 @@ def test_a_matmul_asked_for_several_times_counts_once(on, benchmarked):
 
 
 @pytest.mark.usefixtures("fake_h200")
-def test_nothing_is_seen_outside():
+def test_nothing_is_counted_outside():
     with tracing() as trace:
         pass
     lower(torch.mm, [Input((256, 512)), Input((512, 384))])

@@ -1,4 +1,4 @@
-"""What Inductor makes of a lone template whose operands are worked on before."""
+"""Prologues stay out of a single template, which is not benchmarked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch._inductor.virtualized import V
 from torch.nn import functional
 
 from tests.integration.cases import CONFIG
-from tests.integration.forced import Forced
+from tests.integration.forced import Forced, abstaining
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import Input, lower
 from torch_diode.integration.deciding import choice_builder
@@ -22,12 +22,13 @@ from torch_diode.integration.hooks.fallback import DiodeWarning
 pytestmark = pytest.mark.usefixtures("fake_h200")
 
 M, N, K = 384, 512, 640
+TRITON_ONLY = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}
 X, W = Input((M, K), torch.float32), Input((K, N), torch.float32)
-BEFORE: dict[str, tuple[Callable[..., Any], list[Input]]] = {
+PROLOGUES: dict[str, tuple[Callable[..., Any], list[Input]]] = {
     "relu": (lambda x, w: torch.mm(torch.relu(x), w), [X, W]),
     "gelu": (lambda x, w: torch.mm(functional.gelu(x), w), [X, W]),
     "scale": (lambda x, w, v: torch.mm(x * v, w), [X, W, Input((K,), torch.float32)]),
-    "of the weight": (lambda x, w: torch.mm(x, torch.relu(w)), [X, W]),
+    "weight": (lambda x, w: torch.mm(x, torch.relu(w)), [X, W]),
     "addmm": (
         lambda x, w, b: torch.addmm(b, torch.relu(x), w),
         [X, W, Input((N,), torch.float32)],
@@ -37,21 +38,23 @@ BEFORE: dict[str, tuple[Callable[..., Any], list[Input]]] = {
         [Input((6, 10, 64, 64)), Input((K, N))],
     ),
 }
-"""Such as Inductor puts into a template that is not benchmarked, up to eight times slower then. Its
-template for bmm takes none."""
+"""Prologues that Inductor fuses into a template without a benchmark, up to eight times slower. Its
+template for bmm fuses none."""
 
 
-@pytest.mark.parametrize("work", BEFORE)
-def test_untold_a_template_would_do_it_itself(work: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", PROLOGUES)
+def test_otherwise_inductor_would_fuse_the_prologue(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(torch_compat, "disable_prologue_fusion", lambda _: None)
-    fn, inputs = BEFORE[work]
+    fn, inputs = PROLOGUES[name]
     with registration.using(Forced(CONFIG)):
         assert len(lower(fn, inputs).kernels) == 1
 
 
-@pytest.mark.parametrize("work", BEFORE)
-def test_work_on_operands_stays_in_a_kernel_of_its_own(work: str) -> None:
-    fn, inputs = BEFORE[work]
+@pytest.mark.parametrize("name", PROLOGUES)
+def test_a_prologue_stays_in_a_kernel_of_its_own(name: str) -> None:
+    fn, inputs = PROLOGUES[name]
     with registration.using(Forced(CONFIG)):
         kernels = lower(fn, inputs).kernels
         assert registration.status().counters.fallbacks == {}
@@ -59,36 +62,28 @@ def test_work_on_operands_stays_in_a_kernel_of_its_own(work: str) -> None:
     assert "triton_tem" in kernels[1]
 
 
-def test_the_same_with_a_handler_put_in_by_hand() -> None:
+def test_the_same_with_a_handler_set_by_hand_and_for_the_only_one_of_a_list() -> None:
     with V.set_choices_handler(DiodeInductorChoices(Forced(CONFIG))):
-        assert len(lower(*BEFORE["relu"]).kernels) == 2
-
-
-def test_the_same_of_the_only_one_of_a_list() -> None:
-    alone = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}
+        assert len(lower(*PROLOGUES["relu"]).kernels) == 2
     with registration.using(Forced(CONFIG), top=1):
-        assert len(lower(*BEFORE["relu"], alone).kernels) == 2
+        assert len(lower(*PROLOGUES["relu"], TRITON_ONLY).kernels) == 2
 
 
-def test_a_fault_while_looking_at_a_list_leaves_it_as_it_is(
+def test_an_error_in_preprocessing_leaves_the_list_unchanged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(_: Any) -> None:
         raise AttributeError("this torch has moved it")
 
     with registration.using(Forced(CONFIG)):
-        lower(*BEFORE["relu"], generate=False)  # what is rendered in the hook has its own guard
+        lower(*PROLOGUES["relu"], generate=False)
         monkeypatch.setattr(choice_builder, "keep_single_choice", fail)
         with pytest.warns(DiodeWarning, match="this torch has moved it"):
-            assert len(lower(*BEFORE["relu"]).kernels) == 2
+            assert len(lower(*PROLOGUES["relu"]).kernels) == 2
         assert sum(registration.status().counters.fallbacks.values()) == 1
 
 
-def test_torchs_own_lone_template_is_left_as_it_is() -> None:
-    """With torch-diode registered and abstaining."""
-    from tests.integration.forced import FunctionHeuristic
-
-    alone = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}
+def test_torchs_own_single_template_is_unchanged_where_we_abstain() -> None:
     only = {"max_autotune_gemm_search_space": "DEFAULT", "test_configs.max_mm_configs": 1}
-    with registration.using(FunctionHeuristic(lambda _: None)):
-        assert len(lower(*BEFORE["relu"], alone | only).kernels) == 1
+    with registration.using(abstaining()):
+        assert len(lower(*PROLOGUES["relu"], TRITON_ONLY | only).kernels) == 1

@@ -1,4 +1,4 @@
-"""Inductor's inputs, said as a problem."""
+"""Conversion of Inductor's inputs to problems."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from torch_diode.integration.capture.fake_gpu import Dynamic, Input, lower
 from torch_diode.integration.deciding.problem import UnsupportedProblemError, is_transposed
 from torch_diode.types.problem import MMShape
 
-SEEN: list[MMShape] = []
+PROBLEMS: list[MMShape] = []
 
 
 @pytest.fixture(autouse=True)
 def watch(fake_h200: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every problem Inductor poses, noted."""
+    """Record every problem."""
     from torch_diode.integration.deciding import decider
 
     real = decider.problem_of
 
-    def noting(op: str, inputs: object) -> MMShape:
-        SEEN.append(real(op, inputs))
-        return SEEN[-1]
+    def recording(op: str, inputs: object) -> MMShape:
+        PROBLEMS.append(real(op, inputs))
+        return PROBLEMS[-1]
 
-    SEEN.clear()
-    monkeypatch.setattr(decider, "problem_of", noting)
+    PROBLEMS.clear()
+    monkeypatch.setattr(decider, "problem_of", recording)
     with registration.using(abstaining()):
         yield
 
 
 def key_of(fn: object, *operands: Input) -> str:
     lower(fn, operands, generate=False)  # type: ignore[arg-type]
-    (problem,) = SEEN
+    (problem,) = PROBLEMS
     return problem.key
 
 
@@ -72,7 +72,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_the_problem_is_said_exactly(case: tuple) -> None:  # type: ignore[type-arg]
+def test_the_problem_is_that_of_the_inputs(case: tuple) -> None:  # type: ignore[type-arg]
     key, fn, *operands = case
     assert key_of(fn, *operands) == key
 
@@ -106,18 +106,18 @@ def test_layouts(size: tuple[int, ...], stride: tuple[int, ...], transposed: boo
 
 
 @pytest.mark.parametrize("stride", [(8, 2), (0, 1), (2, 16), (1, 1)])
-def test_odd_strides_are_no_layout(stride: tuple[int, int]) -> None:
+def test_other_strides_are_unsupported(stride: tuple[int, int]) -> None:
     with pytest.raises(UnsupportedProblemError):
         is_transposed((8, 4), stride)
 
 
 @pytest.mark.parametrize("config", [{}, MAX_AUTOTUNE])
-def test_with_a_beta_of_0_the_bias_is_not_to_be_read(config: dict[str, object]) -> None:
-    """It may be memory nobody has written to; a template would add 0 times that."""
+def test_a_beta_of_0_is_unsupported(config: dict[str, object]) -> None:
+    """The bias must not be read: it may be uninitialised, and a template adds 0 times it."""
     fn = functools.partial(torch.baddbmm, beta=0, alpha=0.125)
     lower(fn, [Input((B, M, N)), BATCH_A, BATCH_X], config, generate=False)
     lower(functools.partial(torch.addmm, beta=0), [Input((N,)), A, X], config, generate=False)
-    assert {problem.op for problem in SEEN} <= {"mm"}  # which 2.15 makes of the addmm
-    found = registration.status().counters.abstentions
-    assert "baddbmm with a beta of 0" in found
-    assert ("addmm with a beta of 0" in found) == (not SEEN)
+    assert {problem.op for problem in PROBLEMS} <= {"mm"}  # 2.15 turns the addmm into it
+    reasons = registration.status().counters.abstentions
+    assert "baddbmm with a beta of 0" in reasons
+    assert ("addmm with a beta of 0" in reasons) == (not PROBLEMS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from torch_diode.integration import registration
@@ -72,30 +72,22 @@ def _counting_mixin(trace: Trace) -> type:
             self,
             template_choices: Any,
             kernel_inputs: Any,
-            templates: list[Any],
+            templates: Any,
             op_name: str,
-            kwarg_overrides: dict[str, dict[str, Any]] | None = None,
-        ) -> list[Any]:
+            *a: Any,
+            **k: Any,
+        ) -> Any:
             trace.count(op_name, kernel_inputs)
             parent: Any = super()
-            choices: list[Any] = parent._finalize_template_configs(
-                template_choices, kernel_inputs, templates, op_name, kwarg_overrides
-            )
-            return choices
+            hook = parent._finalize_template_configs
+            return hook(template_choices, kernel_inputs, templates, op_name, *a, **k)
 
         def get_mm_configs(
-            self,
-            kernel_inputs: Any,
-            layout: Any,
-            templates: list[Any],
-            op_name: str,
-            kwarg_overrides: dict[str, dict[str, Any]] | None = None,
-        ) -> Generator[Any, None, None]:
+            self, kernel_inputs: Any, layout: Any, templates: Any, op_name: str, *a: Any, **k: Any
+        ) -> Any:
             trace.count(op_name, kernel_inputs)
             parent: Any = super()
-            yield from parent.get_mm_configs(
-                kernel_inputs, layout, templates, op_name, kwarg_overrides
-            )
+            return parent.get_mm_configs(kernel_inputs, layout, templates, op_name, *a, **k)
 
     return Counting
 

@@ -84,7 +84,8 @@ class ChoiceBuilder:
         return choices
 
     def _template(self, row: int) -> str:
-        return self._candidates.templates[self._candidates.template[row]]
+        name: str = self._candidates.templates[self._candidates.template[row]]
+        return name
 
     def _single_vendor(self) -> list[Any] | None:
         request = self._request
