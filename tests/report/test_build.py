@@ -47,7 +47,7 @@ def test_a_model_file_and_a_folder_are_named(few, trained, tmp_path):
     data = report(few.parent, tmp_path / "r.html", trained, default_list=False).data
     assert (data["about"]["dataset"], data["about"]["model"]) == (f"{few.parent.name}/", "quick.pt")
     assert data["curves"]["default"] is None
-    assert data["curves"]["default_fault"] == "it was not asked for"
+    assert data["curves"]["default_fault"] == "it was left out"
 
 
 def test_it_says_which_problems_are_scored(timings, trained, tmp_path):

@@ -110,7 +110,7 @@ function drawRegretNotes() {
       "them were timed, so this is at most what the whole list would cost.");
   else text.push(`Inductor's default list is not shown: ${curves.default_fault}.`);
   const asked = curves.analytical && curves.analytical[0].problems;
-  if (asked && asked < curves.model[0].problems) text.push(`The analytical heuristic was asked on ${count(asked)} of the problems.`);
+  if (asked && asked < curves.model[0].problems) text.push(`The analytical heuristic ranked ${count(asked)} of the problems.`);
   at("regret-fine").textContent = text.join(" ");
   const rows = curves.ks.map((k, i) => ({ k, ...curves.model[i], noise: curves.noise[i], analytical: curves.analytical && curves.analytical[i].geomean }));
   sortable(at("regret-table"), "Regret by k", [

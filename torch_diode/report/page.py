@@ -1,8 +1,8 @@
-"""From data to a page: one HTML file, style, script and data within it, nothing to fetch.
+"""The page: one HTML file with its style, script and data, which loads nothing.
 
-Data come from files that strangers may have written. They go in as JSON in which no tag can end
-or begin, the script shows them as text only, and the page's own security policy lets no other
-script run and nothing be loaded.
+The data may come from untrusted files. It is embedded as JSON in which no tag can begin or end, the
+script shows it as text only, and the page's security policy lets no other script run and nothing be
+loaded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SCRIPTS = ("page.js", "charts.js", "map.js", "lookup.js", "start.js")
 
 
 def write_page(path: str | os.PathLike[str], data: Mapping[str, Any]) -> None:
-    """The page as a file, whole or not at all."""
+    """Write the page to a file atomically."""
     write_text(path, page(data))
 
 
@@ -36,12 +36,12 @@ def page(data: Mapping[str, Any]) -> str:
         "data": inert_json(data),
         "script": script,
     }
-    # In one pass: what was put in is not looked at again.
+    # In one pass, so that placeholders within the data stay as they are.
     return re.sub("%%([a-z]+)%%", lambda place: parts[place[1]], _text("page.html"))
 
 
 def inert_json(data: Mapping[str, Any]) -> str:
-    """JSON that is JSON to a script and nothing at all to HTML."""
+    """JSON without any character that HTML gives a meaning to."""
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -52,8 +52,8 @@ def _policy(script: str, style: str) -> str:
     hashes = {"script-src": script, "style-src": style}
     rules = ["default-src 'none'", "base-uri 'none'", "form-action 'none'"]
     for rule, text in hashes.items():
-        found = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        rules.append(f"{rule} 'sha256-{found}'")
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        rules.append(f"{rule} 'sha256-{digest}'")
     return "; ".join(rules)
 
 

@@ -70,7 +70,7 @@ def compute_baselines(
     notes = []
     if not table.is_aten.any():
         notes.append("ATen was not timed: it is no candidate here, and no baseline")
-    coverage, missing = 0.0, "it was not asked for"
+    coverage, missing = 0.0, "it was left out"
     if default_list:
         try:
             regrets[DEFAULT_LIST], coverage = _default_list_regrets(table, dataset, hardware)

@@ -65,8 +65,8 @@ def read_all(
 
 
 def may_be_dataset(file: Path) -> bool:
-    """Whether a data file is a dataset, damaged or not. A JSON file may be another file of
-    torch-diode, such as a model's card, a table, a solution or an analysis."""
+    """True unless a JSON file is another file of torch-diode, such as a model's card, a table, a
+    solution or an analysis; a damaged file may be a dataset."""
     if file.suffix.lower() != ".json":
         return True
     try:
@@ -251,7 +251,7 @@ class DatasetStatistics:
     dataset: Dataset
     operations: list[dataset_summary.OperationSummary]
     problems: list[dataset_summary.ProblemSummary]
-    """At most as many as were asked for."""
+    """At most the number given as `limit`."""
 
     def to_dict(self) -> dict[str, Any]:
         """The statistics as JSON has them."""

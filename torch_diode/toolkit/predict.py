@@ -59,7 +59,7 @@ class PredictedChoice:
 
     @property
     def left_to_torch(self) -> bool:
-        """Whether a plain compile leaves the problem to torch."""
+        """True where a plain compile leaves the problem to torch."""
         return bool(self.notes)
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ _MOST_HELD_OUT = 0.9
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """How to train a model. None stands for the default, which fine-tuning has others of."""
+    """Settings of training. None stands for the default, which differs for fine-tuning."""
 
     model_type: str | None = None
     """Network: `base` (feed-forward) or `deep` (residual)."""

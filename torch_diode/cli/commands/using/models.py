@@ -1,4 +1,4 @@
-"""`torch-diode models`: the models there are, and their cards."""
+"""`torch-diode models`: list the models, or show a card."""
 
 from __future__ import annotations
 
