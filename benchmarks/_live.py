@@ -24,7 +24,7 @@ from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration.hooks.fallback import DiodeWarning, Fallback
 from torch_diode.model.checkpoint import load_weights
-from torch_diode.model.shipped import SHIPPED, shipped_model
+from torch_diode.model.registry import SHIPPED, shipped_model
 from torch_diode.types.errors import MissingPartError
 from torch_diode.types.hardware import Hardware
 

@@ -39,7 +39,7 @@ from torch_diode.integration.deciding.request import ChoiceRequest
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.choices import DiodeInductorChoices
 from torch_diode.integration.settings import Settings
-from torch_diode.model.shipped import SHIPPED
+from torch_diode.model.registry import SHIPPED
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware

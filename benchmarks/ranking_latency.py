@@ -22,7 +22,7 @@ from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic, LookupTable
 from torch_diode.integration import default_heuristic
 from torch_diode.integration.settings import Settings
-from torch_diode.model.shipped import SHIPPED
+from torch_diode.model.registry import SHIPPED
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.table import Table, TableEntry

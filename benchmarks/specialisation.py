@@ -24,7 +24,7 @@ from _live import made_with, results_file, save
 
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.hardware import known
-from torch_diode.model.shipped import shipped_model
+from torch_diode.model.registry import shipped_model
 from torch_diode.types.dataset import Dataset
 
 ROOT = Path(__file__).parents[1]

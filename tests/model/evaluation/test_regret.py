@@ -29,17 +29,11 @@ def regrets(predicted, k=1):
     return dict(zip(numbers.tolist(), values[:, 0].tolist(), strict=True))
 
 
-def test_the_first_choice_over_the_best():
-    assert regrets(np.array([3.0, 1.0, 2.0, 1.0, 2.0])) == {0: 2.0, 1: 2.0}
-
-
-def test_more_choices_find_better_ones():
+def test_regret_is_the_best_of_the_first_k_over_the_best():
     predicted = np.array([3.0, 1.0, 2.0, 1.0, 2.0])
+    assert regrets(predicted) == {0: 2.0, 1: 2.0}
     assert regrets(predicted, k=2) == {0: 1.5, 1: 1.0}
     assert regrets(predicted, k=3) == {0: 1.0, 1: 1.0}
-
-
-def test_the_truth_has_no_regret():
     assert set(regrets(TIMES).values()) == {1.0}
 
 

@@ -45,9 +45,6 @@ def test_parts_share_no_problem(parts):
 def test_a_few_epochs_beat_aten_alone_at_three(trained, parts):
     found = evaluate_predictions(parts.test, predict_times(trained.network, parts.test)).evaluation
     assert found.model["all"][1].geomean < found.aten["all"][0].geomean
-
-
-def test_the_loss_falls(trained):
     assert trained.history[-1]["loss"] < trained.history[0]["loss"]
 
 
@@ -77,21 +74,15 @@ def test_a_stopped_run_goes_on_to_the_same_end(stopped, left, trained, parts, tm
 
 
 def test_the_state_of_another_run_is_refused(parts, tmp_path):
-    options = replace(SMALL, epochs=2, aten_epochs=1)
-    train(parts, options, state_path=tmp_path / "run.state")
+    options, state = replace(SMALL, epochs=2, aten_epochs=1), tmp_path / "run.state"
+    train(parts, options, state_path=state)
     with pytest.raises(FileFaultError, match="other options"):
-        train(parts, replace(options, seed=5), state_path=tmp_path / "run.state")
-
-
-def test_the_state_of_other_data_is_refused(parts, tmp_path):
-    options = replace(SMALL, epochs=2, aten_epochs=1)
-    train(parts, options, state_path=tmp_path / "run.state")
-    fewer = replace(parts, validation=parts.test)
+        train(parts, replace(options, seed=5), state_path=state)
     with pytest.raises(FileFaultError, match="other data"):
-        train(fewer, options, state_path=tmp_path / "run.state")
+        train(replace(parts, validation=parts.test), options, state_path=state)
 
 
-def test_a_state_that_is_none_is_refused(parts, tmp_path):
+def test_a_damaged_state_is_refused(parts, tmp_path):
     (tmp_path / "run.state").write_bytes(b"no such thing")
     with pytest.raises(FileFaultError, match=r"run\.state"):
         train(parts, SMALL, state_path=tmp_path / "run.state")
