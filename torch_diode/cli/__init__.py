@@ -1,5 +1,12 @@
 """The command line: one file a command, each thin: parse, call, print."""
 
-from torch_diode.cli.app import main
+from __future__ import annotations
 
-__all__ = ["main"]
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program `torch-diode`; its modules are imported when it starts."""
+    from torch_diode.cli import app
+
+    app.main(arguments)

@@ -46,7 +46,7 @@ def completed(line: str, folder: Path) -> list[str]:
         ("torch-diode train --num-", ["--num-epochs", "--num-layers"]),
         ("torch-diode train --model-type ", ["base", "deep"]),
         ("torch-diode --format pa", ["parquet"]),
-        ("torch-diode explain --hardware nvidia-h2", ["nvidia-h200"]),
+        ("torch-diode explain --hardware nvidia-h200-", ["nvidia-h200-nvl"]),
         ("torch-diode collect --operations mm --dtypes bf", ["bfloat16"]),
         ("torch-diode train --dataset ti", []),  # bash then completes files
     ],

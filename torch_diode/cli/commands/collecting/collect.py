@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-
 import typer
 
-from torch_diode.cli.commands.data.stats import print_statistics
-from torch_diode.cli.console.output import print_line
+from torch_diode.cli.console.dataset_statistics import print_collection
 from torch_diode.cli.console.progress import ConsoleProgress
 from torch_diode.cli.options import collecting as options
 from torch_diode.collection.sampling_options import ShapeSampling
-from torch_diode.toolkit.collecting.collect import CollectionResult
 from torch_diode.toolkit.collecting.collect import collect as run
-from torch_diode.toolkit.datasets import stats
-
-_LISTED = 1000
-"""Problems that are listed when all are timed."""
 
 
 def collect(
@@ -57,12 +49,3 @@ def collect(
     with ConsoleProgress() as progress:
         result = run(output, sampling, settings, progress=progress)
     print_collection(result)
-
-
-def print_collection(result: CollectionResult) -> None:
-    """Print the statistics of a dataset that was collected."""
-    if result.reused:
-        return
-    print_line(f"{result.path}: {result.path.stat().st_size / 1e6:.1f} MB")
-    lists_all = f"torch-diode stats {shlex.quote(str(result.path))} --limit 0"
-    print_statistics(stats(result.dataset, limit=_LISTED), lists_all)

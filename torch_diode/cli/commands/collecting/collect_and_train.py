@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torch_diode.cli.commands.collecting.collect import print_collection
 from torch_diode.cli.commands.training.train import print_training
 from torch_diode.cli.commands.training.validate_model import print_validation
+from torch_diode.cli.console.dataset_statistics import print_collection
 from torch_diode.cli.console.progress import ConsoleProgress
 from torch_diode.cli.options import collecting as options
 from torch_diode.cli.options import training

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from torch_diode.cli.commands.collecting.collect import print_collection
+from torch_diode.cli.console.dataset_statistics import print_collection
 from torch_diode.cli.console.progress import ConsoleProgress
 from torch_diode.cli.options import collecting as options
 from torch_diode.toolkit.collecting.collect import collect, select_problems

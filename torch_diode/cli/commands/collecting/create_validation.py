@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.cli.commands.collecting.collect import print_collection
+from torch_diode.cli.console.dataset_statistics import print_collection
 from torch_diode.cli.console.progress import ConsoleProgress
 from torch_diode.cli.options import collecting as options
 from torch_diode.collection.sampling_options import ShapeSampling

@@ -8,17 +8,24 @@ from typing import Annotated
 import typer
 
 from torch_diode.cli.console.output import note_progress, print_line
+from torch_diode.cli.options import filters
+from torch_diode.cli.options.parameters import complete
 from torch_diode.toolkit import datasets
+from torch_diode.types.dataset import DUPLICATES
 
 
 def convert(
     context: typer.Context,
     inputs: Annotated[list[Path], typer.Argument(help="Dataset files or directories of shards.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")],
-    hardware: Annotated[str | None, typer.Option(help="Only this hardware.")] = None,
-    operations: Annotated[list[str] | None, typer.Option(help="Only these operations.")] = None,
+    hardware: filters.Hardware = None,
+    operations: filters.Operations = None,
     duplicates: Annotated[
-        str, typer.Option(help="A timing that occurs twice: refuse, or keep the first or the last.")
+        str,
+        typer.Option(
+            help="A timing that occurs twice: refuse, or keep the first or the last.",
+            autocompletion=complete(DUPLICATES),
+        ),
     ] = "refuse",
     overwrite: Annotated[bool, typer.Option(help="Replace the output if it exists.")] = False,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from torch_diode.cli.console.output import note_progress, print_json, print_line, print_table
+from torch_diode.cli.options import filters
 from torch_diode.files.json import write_json
 from torch_diode.files.tables import read_table, table_to, write_table
 from torch_diode.files.torch_lookup_table import inductor_table
@@ -34,8 +35,8 @@ def build(
     dataset: Annotated[Path, typer.Option(help="Dataset file or directory of shards.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Table file to write.")],
     k: Annotated[int, typer.Option(help="Candidates to keep per problem.", min=1)] = 1,
-    hardware: Annotated[str | None, typer.Option(help="Only this hardware.")] = None,
-    operations: Annotated[list[str] | None, typer.Option(help="Only these operations.")] = None,
+    hardware: filters.Hardware = None,
+    operations: filters.Operations = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Keep the fastest, or the k fastest, candidates of every problem of a dataset.

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from torch_diode.cli.console.output import print_line, print_notes
+from torch_diode.cli.options import filters
 from torch_diode.cli.options import training as options
-from torch_diode.cli.options.parameters import build
+from torch_diode.cli.options.parameters import build, complete
+from torch_diode.files.datasets import FORMS
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.types.errors import InvalidValueError
 
@@ -28,12 +30,13 @@ def train(
     ] = None,
     file_extensions: Annotated[
         list[str] | None,
-        typer.Option(help="Forms to read in --data-dir: parquet, msgpack, json (all)."),
+        typer.Option(
+            help="Forms to read in --data-dir: parquet, msgpack, json (all).",
+            autocompletion=complete(FORMS),
+        ),
     ] = None,
-    hardware_name: Annotated[str | None, typer.Option(help="Only this hardware's timings.")] = None,
-    op_name: Annotated[
-        list[str] | None, typer.Option(help="Only this operation; may be given again.")
-    ] = None,
+    hardware_name: filters.HardwareName = None,
+    op_name: filters.OpName = None,
     overwrite: Annotated[bool, typer.Option(help="Replace the model if it exists.")] = False,
     model_type: options.ModelType = None,
     batch_size: options.BatchSize = None,

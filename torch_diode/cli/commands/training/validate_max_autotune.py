@@ -15,6 +15,7 @@ from torch_diode.cli.console.output import (
     print_notes,
     print_table,
 )
+from torch_diode.cli.options import filters
 from torch_diode.model.registry import SHIPPED
 from torch_diode.toolkit.datasets import refuse_same
 
@@ -29,9 +30,9 @@ def validate_max_autotune(
     ],
     model: shared.Model = SHIPPED,
     batch_size: shared.BatchSize = 256,
-    hardware_name: shared.HardwareName = None,
-    op_name: shared.OpName = None,
-    score: shared.Score = "auto",
+    hardware_name: filters.HardwareName = None,
+    op_name: filters.OpName = None,
+    score: filters.Score = "auto",
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where the analysis goes.")
     ] = ANALYSIS,

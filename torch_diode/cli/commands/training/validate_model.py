@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from torch_diode.cli.console.output import note_progress, print_json, print_line, print_notes
+from torch_diode.cli.options import filters
 from torch_diode.model.registry import SHIPPED
 
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 Model = Annotated[str, typer.Option(help="Model file, or `shipped` for the one in the package.")]
 DatasetPath = Annotated[Path, typer.Option(help="Dataset file or directory of shards.")]
 BatchSize = Annotated[int, typer.Option(help="Problems predicted at once.", min=1)]
-HardwareName = Annotated[str | None, typer.Option(help="Only this hardware's timings.")]
-OpName = Annotated[list[str] | None, typer.Option(help="Only this operation; may be given again.")]
-Score = Annotated[str, typer.Option(help="Problems to score: auto, held-out (of training) or all.")]
 
 
 def validate_model(
@@ -26,9 +24,9 @@ def validate_model(
     model: Model = SHIPPED,
     batch_size: BatchSize = 256,
     top_n_worst: Annotated[int, typer.Option(help="Worst cases to list.", min=0)] = 10,
-    hardware_name: HardwareName = None,
-    op_name: OpName = None,
-    score: Score = "auto",
+    hardware_name: filters.HardwareName = None,
+    op_name: filters.OpName = None,
+    score: filters.Score = "auto",
     write_card: Annotated[
         bool, typer.Option("--write-card", help="Write the card and its plots beside the model.")
     ] = False,

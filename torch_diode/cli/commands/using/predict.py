@@ -7,13 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from torch_diode.cli.console.output import print_json, print_line, print_notes, print_table
+from torch_diode.cli.options import filters
 from torch_diode.types import validation
 from torch_diode.types.problem import LAYOUTS, MMShape
 
-HardwareName = Annotated[
-    str | None,
-    typer.Option(help="Chip, which need not be here; this machine's by default."),
-]
 ModelFile = Annotated[
     str | None, typer.Option(help="Model file; by default the one for the hardware.")
 ]
@@ -24,15 +21,13 @@ def predict(
     m: Annotated[int, typer.Option("--m", help="Rows of A.")],
     n: Annotated[int, typer.Option("--n", help="Columns of B.")],
     k: Annotated[int, typer.Option("--k", help="Columns of A.")],
-    op: Annotated[str, typer.Option(help="mm, addmm, bmm or baddbmm.")] = "mm",
+    op: filters.Op = "mm",
     b: Annotated[int, typer.Option("--b", help="Batch, for bmm and baddbmm.")] = 1,
-    dtype: Annotated[str, typer.Option(help="bfloat16, float16 or float32.")] = "bfloat16",
-    layout: Annotated[
-        str, typer.Option(help="nn, nt, tn or tt: t for an operand that lies transposed.")
-    ] = "nn",
+    dtype: filters.Dtype = "bfloat16",
+    layout: filters.Layout = "nn",
     tf32: Annotated[bool, typer.Option("--tf32", help="float32 products in TF32.")] = False,
     bias: Annotated[str, typer.Option(help="vector or matrix, for addmm and baddbmm.")] = "",
-    hardware: HardwareName = None,
+    hardware: filters.Chip = None,
     model: ModelFile = None,
     top: Annotated[int, typer.Option(help="Candidates to show.", min=1)] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,

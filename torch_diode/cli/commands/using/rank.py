@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from torch_diode.cli.commands.using.predict import HardwareName, ModelFile
+from torch_diode.cli.commands.using.predict import ModelFile
 from torch_diode.cli.console.output import note_progress
+from torch_diode.cli.options import filters
 from torch_diode.files.atomic import STDOUT, descriptor
 
 
@@ -19,7 +20,7 @@ def rank(
         Path, typer.Option("--input", "-i", help="Problems, one JSON object a line.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Rankings, in the same order.")],
-    hardware: HardwareName = None,
+    hardware: filters.Chip = None,
     model: ModelFile = None,
     top: Annotated[
         int, typer.Option(help="Candidates to write for a problem that names none.", min=1)
