@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from torch_diode.candidates.gpu.exhaustive import TMA_TEMPLATES
 from torch_diode.candidates.space import candidate_space
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K, TMA_TEMPLATES, Candidate
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import BATCHED, MMShape

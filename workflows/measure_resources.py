@@ -35,13 +35,13 @@ from torch_diode.candidates.gpu.compiled_resources import (
     read_measured,
 )
 from torch_diode.candidates.gpu.eligibility import arch_number
-from torch_diode.candidates.gpu.exhaustive import TRITON_TEMPLATES, exhaustive_configs
+from torch_diode.candidates.gpu.exhaustive import exhaustive_configs
 from torch_diode.collection.kernels.compile import CompileOutcome, Job
 from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
 from torch_diode.collection.workers.compile_ahead import CompileAhead
 from torch_diode.files.atomic import write_text
 from torch_diode.integration.capture.template_source import template_source
-from torch_diode.types.candidate import Candidate
+from torch_diode.types.candidate import TRITON_TEMPLATES, Candidate
 from torch_diode.types.problem import MMShape
 
 PRECISIONS = ("bfloat16", "float32", "tf32")

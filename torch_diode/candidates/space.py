@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.candidates.gpu.eligibility import can_offer, k_splits, offered_templates
-from torch_diode.candidates.gpu.exhaustive import BLOCKS, TMA_TEMPLATES, exhaustive_configs
+from torch_diode.candidates.gpu.exhaustive import BLOCKS, exhaustive_configs
 from torch_diode.candidates.gpu.resources import (
     avoids_spills_in_one_step,
     fits,
@@ -27,7 +27,7 @@ from torch_diode.candidates.gpu.resources import (
     resources_of,
     worth_compiling,
 )
-from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K, TMA_TEMPLATES, Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape

@@ -10,6 +10,8 @@ from torch_diode.types import validation
 
 ATEN = "aten"
 DECOMPOSE_K = "decompose_k"
+TMA_TEMPLATES = frozenset({"triton::mm_persistent_tma"})
+TRITON_TEMPLATES = ("triton::mm", "triton::bmm", *sorted(TMA_TEMPLATES))
 TEMPLATE_FORM = r"[a-z][a-z0-9_]*(::[a-z0-9_]+)?"
 STATUSES = ("ok", "out_of_resources", "failed", "wrong")
 """Outcomes of timing a candidate: a time, or why there is none."""

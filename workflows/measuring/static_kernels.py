@@ -17,7 +17,6 @@ import torch
 from torch._inductor.codecache import PyCodeCache
 from torch._inductor.virtualized import V
 
-from torch_diode.candidates.gpu.exhaustive import TMA_TEMPLATES
 from torch_diode.collection.kernels.operands import Operands, tf32_precision
 from torch_diode.collection.timers.cuda import Launch
 from torch_diode.heuristics.base import Heuristic
@@ -26,7 +25,7 @@ from torch_diode.integration.capture.default_configs import inputs_of
 from torch_diode.integration.capture.fake_gpu import lower
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.choices import DiodeInductorChoices
-from torch_diode.types.candidate import ATEN, Candidate
+from torch_diode.types.candidate import ATEN, TMA_TEMPLATES, Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware

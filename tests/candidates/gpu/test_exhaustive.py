@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from torch_diode.candidates.gpu.exhaustive import TRITON_TEMPLATES, exhaustive_configs
+from torch_diode.candidates.gpu.exhaustive import exhaustive_configs
+from torch_diode.types.candidate import TRITON_TEMPLATES
 
 
 @pytest.mark.parametrize(

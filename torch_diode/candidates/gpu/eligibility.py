@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from torch_diode.candidates.gpu.exhaustive import TMA_TEMPLATES, TRITON_TEMPLATES
-from torch_diode.types.candidate import ATEN, DECOMPOSE_K
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K, TMA_TEMPLATES, TRITON_TEMPLATES
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import BATCHED, DTYPE_BYTES, MMShape
 

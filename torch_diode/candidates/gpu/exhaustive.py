@@ -18,11 +18,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from torch_diode.types.candidate import TMA_TEMPLATES, TRITON_TEMPLATES
 from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 
 BLOCKS = (16, 32, 64, 128, 256)
-TMA_TEMPLATES = frozenset({"triton::mm_persistent_tma"})
-TRITON_TEMPLATES = ("triton::mm", "triton::bmm", *sorted(TMA_TEMPLATES))
 
 _ELEMENTS_A_WARP = 256
 _MAX_REGISTERS = 255

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from torch_diode.candidates.gpu.compiled_resources import config_keys, kernel_name, measured_kernels
 from torch_diode.candidates.gpu.eligibility import arch_number
-from torch_diode.candidates.gpu.exhaustive import TMA_TEMPLATES
+from torch_diode.types.candidate import TMA_TEMPLATES
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import DTYPE_BYTES, MMShape

@@ -20,9 +20,9 @@ from torch_diode.candidates.gpu.eligibility import (
     has_tma,
     rows_aligned,
 )
-from torch_diode.candidates.gpu.exhaustive import BLOCKS, TMA_TEMPLATES
+from torch_diode.candidates.gpu.exhaustive import BLOCKS
 from torch_diode.candidates.space import loops_over_k
-from torch_diode.types.candidate import ATEN, CONFIG_FIELDS, Candidate
+from torch_diode.types.candidate import ATEN, CONFIG_FIELDS, TMA_TEMPLATES, Candidate
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import BATCHED, DTYPE_BYTES, MMShape
