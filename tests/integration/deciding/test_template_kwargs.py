@@ -159,8 +159,11 @@ def test_even_k_is_what_inductor_derives(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_an_entry_is_reused_once_two_sizes_agree(by_hand: bool, compared: Compared) -> None:
-    handler = V.set_choices_handler(DiodeInductorChoices(Forced(CONFIG)))
-    with handler if by_hand else registration.using(Forced(CONFIG)):
+    # Setting a handler takes effect at once: only where its `with` also undoes it.
+    def by_handler() -> Any:
+        return V.set_choices_handler(DiodeInductorChoices(Forced(CONFIG)))
+
+    with by_handler() if by_hand else registration.using(Forced(CONFIG)):
         for sizes, reused in (((384,), 0), ((384,), 0), ((416, 544, 672), 0), ((384,), 1)):
             lower(torch.mm, inputs_of("mm", *sizes), generate=False)
             assert compared.reused == reused
