@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import torch
 from torch_diode.hardware import detect, known
 from torch_diode.hardware.detect import from_cuda_properties, from_xpu_properties
 from torch_diode.types.errors import MissingPartError
+from torch_diode.types.hardware import Hardware
 
 # The fields torch.cuda.get_device_properties has on an H200.
 H200 = SimpleNamespace(
@@ -31,8 +33,9 @@ H200 = SimpleNamespace(
 def test_the_cpu_is_found_on_any_machine():
     chip = detect("cpu")
     assert chip.kind == "cpu"
-    assert chip.name.startswith("cpu-")
-    assert chip.units == os.cpu_count()
+    assert chip.units == len(os.sched_getaffinity(0))
+    assert chip.threads == torch.get_num_threads()
+    assert Hardware.from_dict(json.loads(json.dumps(chip.to_dict()))) == chip
     assert chip.memory_bytes > 0
 
 

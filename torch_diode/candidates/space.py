@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from torch_diode.candidates.cpu.libraries import cpu_templates
 from torch_diode.candidates.gpu.eligibility import can_offer, k_splits, offered_templates
 from torch_diode.candidates.gpu.exhaustive import BLOCKS, exhaustive_configs
 from torch_diode.candidates.gpu.resources import (
@@ -45,6 +46,9 @@ def candidate_space(
     (`offered_templates`). A template that cannot run the problem, or has no rule here, adds
     nothing. The arrays are shared and read-only.
     """
+    if hardware.kind == "cpu":
+        runs = cpu_templates(problem, hardware)
+        return _libraries(runs if templates is None else tuple(n for n in templates if n in runs))
     if templates is None:
         offered = offered_templates(problem, hardware)
     else:
@@ -140,6 +144,11 @@ def _fewest_stages(configs: Candidates) -> npt.NDArray[np.bool_]:
     chosen = np.zeros(len(configs), bool)
     chosen[by_stages[first]] = True
     return chosen
+
+
+@lru_cache(maxsize=64)
+def _libraries(names: tuple[str, ...]) -> Candidates:
+    return _read_only(Candidates.of(map(Candidate, names)))
 
 
 @lru_cache(maxsize=64)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from torch_diode.hardware.catalog import known, known_names, normalise
+from torch_diode.hardware.cpu import detect_cpu
 from torch_diode.types.errors import MissingPartError
 from torch_diode.types.hardware import Hardware
 
@@ -33,7 +31,7 @@ def detect(device: str | None = None) -> Hardware:
         raise MissingPartError(f"device: got {device!r}; expected cuda, cuda:N, xpu, xpu:N or cpu")
     kind, index = match[1], int(match[2] or 0)
     if kind == "cpu":
-        return _cpu()
+        return detect_cpu()
     backend = getattr(torch, kind)
     if not backend.is_available() or index >= backend.device_count():
         raise MissingPartError(f"device: got {device!r}; this machine has no such device")
@@ -78,22 +76,3 @@ def _overlay(raw_name: str, kind: str, arch: str, read: dict[str, int]) -> Hardw
     base = known(name) if name in known_names() else Hardware(name, kind, arch)
     reported: dict[str, Any] = {field: value for field, value in read.items() if value}
     return replace(base, kind=kind, arch=arch, **reported)
-
-
-def _cpu() -> Hardware:
-    memory = 0
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    name = normalise(_cpu_model() or platform.machine() or "unknown")
-    return Hardware(
-        f"cpu-{name}", "cpu", platform.machine(), units=os.cpu_count() or 1, memory_bytes=memory
-    )
-
-
-def _cpu_model() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text(errors="replace").splitlines():
-            if line.lower().startswith(("model name", "hardware")):
-                return line.partition(":")[2].strip()
-    return platform.processor()

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from torch_diode.types import validation
 
 ATEN = "aten"
+ONEDNN = "onednn"
 DECOMPOSE_K = "decompose_k"
 TMA_TEMPLATES = frozenset({"triton::mm_persistent_tma"})
 TRITON_TEMPLATES = ("triton::mm", "triton::bmm", *sorted(TMA_TEMPLATES))
@@ -116,7 +117,7 @@ class Candidate:
             validation.refuse(
                 "Candidate", "config", None, f"a TritonGEMMConfig for {self.template}"
             )
-        if self.template in (ATEN, DECOMPOSE_K) and self.config is not None:
+        if self.template in (ATEN, ONEDNN, DECOMPOSE_K) and self.config is not None:
             validation.refuse("Candidate", "config", str(self.config), f"None for {self.template}")
         if (self.template == DECOMPOSE_K) != (self.split_k > 1):
             expected = "2 or more" if self.template == DECOMPOSE_K else "1"

@@ -30,7 +30,16 @@ class Hardware:
     shared_memory_per_unit: int = 0
     registers_per_unit: int = 0
     threads_per_unit: int = 0
+    threads: int = 0
+    """Threads torch runs a CPU kernel with: part of the hardware, and 0 on a GPU."""
+    instruction_sets: tuple[str, ...] = ()
+    """A CPU's instruction sets for matrix kernels, such as `avx2` or `amx_bf16`."""
+    l1_bytes: int = 0
+    """Data cache of one CPU core."""
     l2_bytes: int = 0
+    """On a GPU the whole L2, on a CPU that of one core."""
+    l3_bytes: int = 0
+    """Last-level cache shared by CPU cores."""
     memory_bytes: int = 0
     memory_gbps: float = 0.0
     """Peak memory bandwidth in GB/s (10^9 bytes)."""
@@ -61,6 +70,8 @@ class Hardware:
     def to_dict(self) -> dict[str, Any]:
         """The JSON form, without unknown properties."""
         data = {name: value for name, value in asdict(self).items() if value}
+        if self.instruction_sets:
+            data["instruction_sets"] = list(self.instruction_sets)
         if self.tflops:
             data["tflops"] = dict(self.tflops)
         return data
@@ -73,4 +84,12 @@ class Hardware:
         )
         tflops = data.get("tflops", {})
         validation.instance("hardware", "tflops", tflops, dict)
-        return cls(**{**data, "tflops": tuple(sorted(tflops.items()))})
+        sets = data.get("instruction_sets", [])
+        validation.instance("hardware", "instruction_sets", sets, list)
+        return cls(
+            **{
+                **data,
+                "tflops": tuple(sorted(tflops.items())),
+                "instruction_sets": tuple(map(str, sets)),
+            }
+        )

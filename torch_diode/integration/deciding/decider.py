@@ -133,7 +133,7 @@ class Decider:
             heuristic = self._load_once(hardware)
             # One that could not be loaded decides nothing: the compile is plain torch's.
             if isinstance(heuristic, Heuristic):
-                parts += [hardware.name, heuristic.fingerprint()]
+                parts += [hardware.name, str(hardware.threads), heuristic.fingerprint()]
         return parts
 
     def _decide(self, request: ChoiceRequest) -> list[Any] | None:
@@ -175,7 +175,7 @@ class Decider:
         A matmul may come in several calls. For a single choice, the call with ATen in it decides;
         for a benchmark set, those with Triton templates do, and ATen keeps its own.
         """
-        if request.op not in OPS or request.device.type not in device_hardware.GPU_KINDS:
+        if request.op not in OPS or request.device.type not in device_hardware.DEVICE_TYPES:
             raise NotApplicable
         other = torch_compat.other_hook(request.handler)
         if other and not self.settings.named:
@@ -235,6 +235,8 @@ class Decider:
         fuses and ATen does not."""
         from torch_diode.integration.deciding.epilogue_cost import epilogue_of, expand_bias_us
 
+        if request.on_cpu:
+            return ranking, ""  # only library calls, and none of them fuses what follows
         extra, text = 0.0, ""
         bias_us = expand_bias_us(problem, hardware) if request.expands_bias else 0.0
         if self.settings.epilogues:

@@ -46,9 +46,13 @@ def problem_of(op: str, inputs: Any) -> MMShape:
         out_dtype=_dtype(inputs.out_dtype()) if hasattr(inputs, "out_dtype") else dtype,
         transpose_a=is_transposed(size1, torch_compat.hints(mat1.get_stride())),
         transpose_b=is_transposed(size2, torch_compat.hints(mat2.get_stride())),
-        tf32=dtype == "float32" and torch_compat.tf32_allowed(),
+        tf32=_uses_tf32(dtype, mat1.get_device().type),
         bias=_bias(inputs.nodes()[0], size1[-2]) if op in WITH_BIAS else "none",
     )
+
+
+def _uses_tf32(dtype: str, device_type: str) -> bool:
+    return dtype == "float32" and device_type != "cpu" and torch_compat.tf32_allowed()
 
 
 def is_transposed(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:

@@ -25,7 +25,7 @@ from torch.utils._sympy.functions import Mod
 from torch_diode.integration.deciding import template_kwargs
 from torch_diode.integration.deciding.problem import WITH_BIAS
 from torch_diode.integration.hooks import torch_compat
-from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
+from torch_diode.types.candidate import ATEN, ONEDNN, Candidate, TritonGEMMConfig
 from torch_diode.types.problem import BATCHED
 
 _offers: WeakKeyDictionary[Any, dict[Any, dict[str, Any]]] = WeakKeyDictionary()
@@ -69,6 +69,11 @@ class ChoiceRequest:
         return self.inputs.device()
 
     @property
+    def on_cpu(self) -> bool:
+        """True if the matmul runs on a CPU."""
+        return bool(self.device.type == "cpu")
+
+    @property
     def has_static_sizes(self) -> bool:
         """True if all sizes are numbers, not symbols."""
         sizes = [size for node in self.inputs.mat1mat2() for size in node.get_size()]
@@ -107,6 +112,8 @@ class ChoiceRequest:
         if tma or inductor_config.triton.enable_persistent_tma_matmul:
             # Not cached: TMA depends on the operands.
             return self._offered(tma=True)
+        if self.on_cpu:
+            return self._offered(tma=False)
         offers = _offers.get(V.graph)
         if offers is None:
             offers = _offers[V.graph] = {}
@@ -129,7 +136,7 @@ class ChoiceRequest:
         if inductor_utils.use_aten_gemm_kernels():
             offered[ATEN] = None
         if not any(template.uid.endswith("_dtype") for template in self.templates):
-            offered |= self._triton_templates(tma)
+            offered |= self._cpu_libraries() if self.on_cpu else self._triton_templates(tma)
         offered |= {name: self.names[name] for name in self.names if name != ATEN}
         if not self._batch_fits:
             offered.pop(bmm_template.uid, None)
@@ -158,6 +165,14 @@ class ChoiceRequest:
         if self.op not in BATCHED or most is None:
             return None
         return self.inputs.mat1mat2()[0].get_size()[0], most
+
+    def _cpu_libraries(self) -> dict[str, Any]:
+        from torch_diode.integration.cpu import onednn
+
+        choice = onednn.onednn_choice(self.op)
+        if choice is None or onednn.why_unavailable() or not onednn.takes(self.inputs, self.op):
+            return {}
+        return {ONEDNN: choice}
 
     def _triton_templates(self, tma: bool) -> dict[str, Any]:
         layout = self._fixed_layout
@@ -192,6 +207,8 @@ class ChoiceRequest:
         """The candidate as a choice object; None where Inductor cannot create it."""
         if not self._batch_always_fits:
             return None
+        if candidate.template == ONEDNN:
+            return torch_compat.library_choice(template, self.inputs, self._fixed_layout)
         derived = self._derived.get(candidate.template)
         if derived is None:
             derived = template_kwargs.shared.get(

@@ -87,7 +87,7 @@ class CacheKeys:
 
 
 def devices_of(example_inputs: Iterable[Any]) -> list[Any]:
-    """The GPUs a graph may use: those of its inputs, or else the current one."""
+    """The devices a graph may use: the CPU, and the GPUs of its inputs or else the current one."""
     import torch
 
     found = [d for d in torch_compat.devices_in(example_inputs) if d.type in GPU_KINDS]
@@ -95,4 +95,4 @@ def devices_of(example_inputs: Iterable[Any]) -> list[Any]:
         current = torch.accelerator.current_accelerator()
         if current is not None and current.type in GPU_KINDS:
             found.append(torch.device(current.type, torch.accelerator.current_device_index()))
-    return found
+    return [torch.device("cpu"), *found]

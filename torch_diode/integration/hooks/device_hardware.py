@@ -9,21 +9,30 @@ from typing import Any
 from torch_diode.types.hardware import Hardware
 
 GPU_KINDS = ("cuda", "xpu")
+DEVICE_TYPES = (*GPU_KINDS, "cpu")
 
 _detected: dict[str, Hardware] = {}
 _pretended: list[Hardware] = []
 
 
 def hardware_of(device: Any) -> Hardware:
-    """The hardware behind a torch device, detected once per device."""
-    if _pretended:
+    """The hardware behind a torch device, detected once per device; for a CPU, per thread count."""
+    is_cpu = str(device).startswith("cpu")
+    if _pretended and (_pretended[-1].kind == "cpu") == is_cpu:
         return _pretended[-1]
-    key = str(device)
+    key = _cpu_key() if is_cpu else str(device)
     if key not in _detected:
         from torch_diode.hardware import detect
 
-        _detected[key] = detect(key)
+        _detected[key] = detect("cpu" if is_cpu else key)
     return _detected[key]
+
+
+def _cpu_key() -> str:
+    """A CPU with another number of threads is other hardware."""
+    import torch
+
+    return f"cpu with {torch.get_num_threads()} threads"
 
 
 def detected() -> list[Hardware]:

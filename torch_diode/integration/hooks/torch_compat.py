@@ -235,6 +235,22 @@ def plain_sizes(values: Iterable[Any]) -> tuple[int, ...] | None:
         return None
 
 
+def library_choice(library: Any, inputs: Any, layout: Any) -> Any:
+    """A library's kernel (an `ExternKernelChoice`) as the object the hook returns."""
+    if matmul_hook() == GENERATOR_HOOK:
+        return library.bind(inputs.nodes(), layout)
+    from torch._inductor.kernel_template_choice import KernelTemplateChoice
+    from torch._inductor.template_heuristics.params import DictKernelTemplateParams
+
+    return KernelTemplateChoice(
+        template=library,
+        params=DictKernelTemplateParams({}),
+        extra_kwargs={},
+        layout=layout,
+        inputs=inputs,
+    )
+
+
 def can_be_rendered(choice: Any) -> bool:
     """True if a choice yields a kernel: Inductor silently drops those that do not."""
     if choice is None:

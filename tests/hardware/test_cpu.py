@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torch_diode.hardware import cpu
+
+X86 = """processor\t: 0
+vendor_id\t: {vendor}
+cpu family\t: {family}
+model\t\t: {model}
+model name\t: {brand}
+stepping\t: {stepping}
+flags\t\t: fpu sse2 avx avx2 fma avx512f avx512_bf16
+
+processor\t: 1
+vendor_id\t: {vendor}
+cpu family\t: 99
+"""
+ARM = """processor\t: 0
+Features\t: fp asimd sve sve2 bf16 i8mm
+CPU implementer\t: 0x41
+CPU architecture: 8
+CPU part\t: {part}
+"""
+
+
+def x86(vendor: str, family: int, model: int, stepping: int = 0, brand: str = "AMD EPYC") -> str:
+    text = X86.format(vendor=vendor, family=family, model=model, stepping=stepping, brand=brand)
+    return cpu.cpu_name(cpu.parse_cpuinfo(text))
+
+
+@pytest.mark.parametrize(
+    ("family", "model", "name"),
+    [
+        (0x17, 0x31, "amd-zen2"),
+        (0x19, 0x01, "amd-zen3"),
+        (0x19, 0x11, "amd-zen4"),
+        (0x19, 0x21, "amd-zen3"),
+        (0x19, 0xA0, "amd-zen4"),
+        (0x1A, 0x02, "amd-zen5"),
+        (0x1A, 0x44, "amd-zen5"),
+    ],
+)
+def test_an_amd_cpu_is_named_by_family_and_model(family: int, model: int, name: str) -> None:
+    assert x86("AuthenticAMD", family, model) == name
+
+
+@pytest.mark.parametrize(
+    ("model", "stepping", "name"),
+    [
+        (0x8F, 8, "intel-sapphire-rapids"),
+        (0xCF, 2, "intel-emerald-rapids"),
+        (0x6A, 6, "intel-ice-lake"),
+        (0x55, 4, "intel-skylake-sp"),
+        (0x55, 7, "intel-cascade-lake"),
+        (0x55, 11, "intel-cooper-lake"),
+    ],
+)
+def test_an_intel_cpu_is_named_by_model_and_stepping(model: int, stepping: int, name: str) -> None:
+    assert x86("GenuineIntel", 6, model, stepping) == name
+
+
+@pytest.mark.parametrize(
+    ("part", "name"), [("0xd0c", "arm-neoverse-n1"), ("0xd4f", "arm-neoverse-v2")]
+)
+def test_an_arm_cpu_is_named_by_its_part(part: str, name: str) -> None:
+    info = cpu.parse_cpuinfo(ARM.format(part=part))
+    assert cpu.cpu_name(info) == name
+    assert cpu.instruction_sets(info) == ("asimd", "sve", "sve2", "bf16", "i8mm")
+
+
+@pytest.mark.parametrize(
+    ("brand", "name"),
+    [
+        ("Intel(R) Xeon(R) Platinum 9999C CPU @ 2.70GHz", "intel-xeon-platinum-9999c"),
+        ("AMD EPYC 9Z99 96-Core Processor", "amd-epyc-9z99"),
+    ],
+)
+def test_a_cpu_that_is_not_in_the_tables_is_named_by_its_brand(brand: str, name: str) -> None:
+    assert x86("GenuineIntel", 0x42, 1, brand=brand) == name
+
+
+def test_only_instruction_sets_for_matrix_kernels_are_kept() -> None:
+    info = cpu.parse_cpuinfo(X86.format(vendor="", family=0, model=0, stepping=0, brand=""))
+    assert cpu.instruction_sets(info) == ("avx", "avx2", "fma", "avx512f", "avx512_bf16")
+
+
+def test_the_data_caches_of_a_core_are_read_by_level(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caches = [("Data", 1, "32K"), ("Instruction", 1, "64K"), ("Unified", 3, "32768K")]
+    for number, (kind, level, size) in enumerate(caches):
+        folder = tmp_path / f"index{number}"
+        folder.mkdir()
+        for name, text in (("type", kind), ("level", str(level)), ("size", size)):
+            (folder / name).write_text(f"{text}\n")
+    monkeypatch.setattr(cpu, "_CACHES", tmp_path)
+    found = cpu.detect_cpu(threads=7)
+    assert (found.l1_bytes, found.l2_bytes, found.l3_bytes) == (32 << 10, 0, 32 << 20)
+    assert found.threads == 7

@@ -1,0 +1,187 @@
+"""Real compiles on this CPU with oneDNN chosen for every matmul that has it."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch._inductor import config as inductor_config
+from torch._inductor.utils import run_and_get_code
+
+from torch_diode.heuristics.custom import CustomHeuristic
+from torch_diode.integration import registration
+
+OPERATOR = "mkldnn._linear_pointwise"
+
+
+def prefer_onednn(problem: Any, candidates: Any) -> Any:
+    return [candidate for candidate in candidates if candidate.template == "onednn"] or None
+
+
+RULE = CustomHeuristic(prefer_onednn)
+
+
+@pytest.fixture(autouse=True)
+def fresh_compiler() -> Iterator[None]:
+    torch._dynamo.reset()
+    with inductor_config.patch(force_disable_caches=True):
+        yield
+    torch._dynamo.reset()
+
+
+def compiled(function: Callable[..., Any], *inputs: Any, **options: Any) -> tuple[Any, str]:
+    """The result of a compiled function and the code generated for it."""
+    with registration.using(RULE):
+        result, code = run_and_get_code(torch.compile(function, **options), *inputs)
+    return result, "\n".join(code)
+
+
+def matrix(rows: int, columns: int, transposed: bool = False) -> torch.Tensor:
+    values = torch.randn(columns, rows) if transposed else torch.randn(rows, columns)
+    return values.t() if transposed else values
+
+
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
+def test_a_matmul_runs_in_onednn_in_every_layout(layout: str) -> None:
+    a, b = matrix(33, 100, layout[0] == "t"), matrix(100, 17, layout[1] == "t")
+    result, code = compiled(torch.mm, a, b)
+    assert OPERATOR in code
+    torch.testing.assert_close(result, a @ b)
+
+
+def test_a_training_step_runs_in_onednn_forward_and_backward() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(64, 48), torch.nn.GELU(), torch.nn.Linear(48, 8))
+    x = torch.randn(16, 64, requires_grad=True)
+
+    def gradients(step: Callable[..., torch.Tensor]) -> list[torch.Tensor]:
+        model.zero_grad()
+        x.grad = None
+        step(x).sum().backward()
+        return [p.grad.clone() for p in (*model.parameters(), x) if p.grad is not None]
+
+    expected = gradients(model)
+    with registration.using(RULE):
+        torch.testing.assert_close(gradients(torch.compile(model)), expected)
+        decisions = registration.explain()
+    assert len(decisions) == 6
+    assert {decision.winner.candidate.template for decision in decisions} == {"onednn"}
+
+
+def test_a_dynamic_number_of_rows_runs_in_onednn() -> None:
+    model = torch.nn.Linear(32, 24)
+    with registration.using(RULE), torch.no_grad():
+        run = torch.compile(model, dynamic=True)
+        for rows in (5, 64, 1000):
+            x = torch.randn(rows, 32)
+            torch.testing.assert_close(run(x), model(x))
+        assert registration.explain()[0].winner.candidate.template == "onednn"
+
+
+def test_the_cpp_wrapper_calls_the_operator_too() -> None:
+    a, b = torch.randn(9, 40), torch.randn(40, 11)
+    with inductor_config.patch(cpp_wrapper=True):
+        result, code = compiled(torch.mm, a, b)
+    assert "_linear_pointwise" in code
+    torch.testing.assert_close(result, a @ b)
+
+
+def batched(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.bmm(a.unsqueeze(0), b.unsqueeze(0))[0]
+
+
+def halved_bias(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.addmm(a[0, : b.shape[1]], a, b, beta=0.5)
+
+
+def matrix_bias(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.addmm(a[:, : b.shape[1]], a, b)
+
+
+@pytest.mark.parametrize("function", [batched, halved_bias, matrix_bias])
+def test_what_the_operator_does_not_compute_stays_torchs(function: Callable[..., Any]) -> None:
+    a, b = torch.randn(16, 32), torch.randn(32, 8)
+    result, code = compiled(function, a, b)
+    assert OPERATOR not in code
+    torch.testing.assert_close(result, function(a, b))
+
+
+@contextlib.contextmanager
+def without_onednn() -> Iterator[None]:
+    with torch.backends.mkldnn.flags(enabled=False):
+        yield
+
+
+@contextlib.contextmanager
+def deterministic() -> Iterator[None]:
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+@contextlib.contextmanager
+def lower_precision() -> Iterator[None]:
+    torch.set_float32_matmul_precision("medium")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.parametrize("setting", [without_onednn, deterministic, lower_precision])
+def test_a_setting_that_asks_for_certain_numbers_is_respected(
+    setting: Callable[[], contextlib.AbstractContextManager[None]],
+) -> None:
+    a, b = torch.randn(16, 32), torch.randn(32, 8)
+    with setting():
+        _, code = compiled(torch.mm, a, b)
+    assert OPERATOR not in code
+
+
+def test_max_autotune_keeps_torchs_own_list() -> None:
+    a, b = torch.randn(16, 32), torch.randn(32, 8)
+    _, code = compiled(torch.mm, a, b, mode="max-autotune")
+    assert OPERATOR not in code
+
+
+PROGRAM = """
+import sys, torch
+from torch._inductor import config, metrics
+from torch._dynamo.utils import counters
+if sys.argv[1] == "with":
+    import torch_diode
+    from tests.integration.cpu.test_onednn import RULE
+    torch_diode.enable(RULE)
+torch.manual_seed(0)
+a, b = torch.randn(16, 32), torch.randn(32, 8)
+result = torch.compile(torch.mm)(a, b)
+torch.testing.assert_close(result, a @ b)
+print(counters["inductor"]["fxgraph_cache_hit"], counters["inductor"]["fxgraph_cache_miss"])
+"""
+
+
+def test_a_process_without_torch_diode_is_not_served_its_graphs(tmp_path: Path) -> None:
+    def run(how: str) -> str:
+        environment = {
+            "PATH": "/usr/bin:/bin",
+            "TORCHINDUCTOR_CACHE_DIR": str(tmp_path),
+            "PYTHONPATH": str(Path(__file__).parents[3]),
+            "HOME": str(tmp_path),
+        }
+        ended = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", PROGRAM, how],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return ended.stdout.strip()
+
+    assert [run("with"), run("with"), run("without")] == ["0 1", "1 0", "0 1"]

@@ -1,0 +1,1 @@
+"""Candidates on a CPU: library kernels."""

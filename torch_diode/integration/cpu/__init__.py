@@ -1,0 +1,1 @@
+"""Inductor choices for library kernels on a CPU."""
