@@ -17,7 +17,7 @@ from torch._inductor.virtualized import V
 
 from torch_diode.types.problem import BATCHED
 
-_NO_POST_OP = ("none", [], "")
+_NO_POST_OP: tuple[str, list[float], str] = ("none", [], "")
 _PLAIN_PRECISIONS = ("none", "ieee")
 
 
