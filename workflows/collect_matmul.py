@@ -131,12 +131,22 @@ def compile_only(
         ahead.stop()
 
 
+def is_chosen(problem_class: ProblemClass, patterns: Sequence[str] | None) -> bool:
+    """True if a class matches one of the patterns, or there are none."""
+    return not patterns or any(fnmatch(problem_class.name, text) for text in patterns)
+
+
+def check_any_chosen(chosen: Sequence[Any], patterns: Sequence[str] | None) -> None:
+    """Exit where nothing is left to time."""
+    if not chosen:
+        sys.exit(f"--classes: got {patterns}, which no class matches; expected such as '*tf32*'")
+
+
 def run_train(given: argparse.Namespace, start: float) -> None:
     """Time training problems."""
     hardware = known(given.hardware)
-    chosen = training_classes()
-    if given.classes:
-        chosen = [s for s in chosen if any(fnmatch(s.name, text) for text in given.classes)]
+    chosen = [s for s in training_classes() if is_chosen(s, given.classes)]
+    check_any_chosen(chosen, given.classes)
     make: Callable[..., Group] = training_group
     units: list[Any] = chosen
     if given.ranked:
@@ -157,9 +167,8 @@ def run_train(given: argparse.Namespace, start: float) -> None:
 def run_validation(given: argparse.Namespace, start: float) -> None:
     """Time the complete space of validation problems."""
     hardware = known(given.hardware)
-    chosen = validation_problems(given.round)
-    if given.classes:
-        chosen = [(s, p) for s, p in chosen if any(fnmatch(s.name, text) for text in given.classes)]
+    chosen = [(s, p) for s, p in validation_problems(given.round) if is_chosen(s, given.classes)]
+    check_any_chosen(chosen, given.classes)
     if given.problems:
         chosen = [(s, p[: given.problems]) for s, p in chosen]
     plans = [(s.name, p, hardware) for s, p in chosen]

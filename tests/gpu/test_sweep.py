@@ -96,7 +96,16 @@ def test_a_sweep_times_every_candidate_and_none_is_wrong(
 def test_the_collection_workflow_times_a_problem_class(tmp_path: Path) -> None:
     run(
         *("workflows/collect_matmul.py", "train", "--output", tmp_path, "--problems", "4"),
-        *("--classes", "bmm bfloat16 tn", "--configs", "6", "--minutes", "2", "--processes", "4"),
+        *(
+            "--classes",
+            "bmm bfloat16 tn aligned",
+            "--configs",
+            "6",
+            "--minutes",
+            "2",
+            "--processes",
+            "4",
+        ),
     )
     dataset = read_dataset(tmp_path)
     assert len(dataset.problems) == 4
