@@ -25,8 +25,9 @@ import argparse
 import json
 import multiprocessing
 import os
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from fnmatch import fnmatch
 from pathlib import Path
