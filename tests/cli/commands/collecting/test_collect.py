@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import inside, told_off, torch_diode
-from torch_diode.cli.commands.collecting import collect
+from torch_diode.cli.console import dataset_statistics
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import detect
 
@@ -66,7 +66,7 @@ def test_problems_are_listed_or_else_the_command_that_lists_them(folder, monkeyp
     ended = inside(*small, "--output", folder / "t.parquet")
     assert ended.out.count(" float32 ") == 25
     assert "more problems" not in ended.out
-    monkeypatch.setattr(collect, "_LISTED", 24)
+    monkeypatch.setattr(dataset_statistics, "_LISTED", 24)
     output = folder / "my timings.parquet"
     ended = inside(*small, "--output", output)
     command = f"torch-diode stats '{output}' --limit 0"
