@@ -77,7 +77,7 @@ def check_heuristic(
     hardware: Hardware | None = None,
     problems: Sequence[MMShape] | None = None,
 ) -> ConformanceReport:
-    """Run the whole suite; each failure or `DiodeError` is in the report, other errors propagate."""
+    """Run the whole suite; a failure or `DiodeError` is in the report, other errors propagate."""
     if hardware is None:
         from torch_diode.hardware import known
 
