@@ -75,7 +75,7 @@ def loops_over_k(template: str, block_k: Any, k: Any) -> npt.NDArray[np.bool_]:
 
 def canonical_candidate(candidate: Candidate, problem: MMShape) -> Candidate:
     """The candidate with the fewest stages if they make no difference to its kernel."""
-    config = candidate.config
+    config = candidate.triton
     if config is None or loops_over_k(candidate.template, config.block_k, problem.K):
         return candidate
     return replace(candidate, config=replace(config, num_stages=FEWEST_STAGES))

@@ -33,7 +33,11 @@ def to_tree(dataset: Dataset) -> dict[str, Any]:
         first = dataset[int(groups.first[number])]
         entry = {
             "problem": {f: v for f, v in first.problem.to_dict().items() if f != "op"},
-            "measured": {name: getattr(first, name) for name in spec.MEASURED_NAMES},
+            "measured": {
+                name: getattr(first, name)
+                for name in spec.MEASURED_NAMES
+                if name != "threads" or first.threads
+            },
             "timings": rows[end - int(groups.counts[number]) : end],
         }
         operations = hardware.setdefault(first.hardware, {})
@@ -104,7 +108,7 @@ def _problem(op: str, data: Any) -> MMShape:
     return MMShape.from_dict({"op": op, **data})
 
 
-def _measured(entry: dict[str, Any]) -> dict[str, str]:
+def _measured(entry: dict[str, Any]) -> dict[str, Any]:
     measured = entry.get("measured", {})
     validation.known_keys("measured", measured, spec.MEASURED_NAMES)
     return {name: measured.get(name, spec.BY_NAME[name].default) for name in spec.MEASURED_NAMES}

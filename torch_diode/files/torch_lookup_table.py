@@ -74,7 +74,7 @@ def _entries(problem: MMShape, entry: TableEntry) -> list[dict[str, Any]]:
 
 
 def _arguments(problem: MMShape, candidate: Candidate) -> dict[str, Any]:
-    config = candidate.config
+    config = candidate.triton
     assert config is not None
     arguments: dict[str, Any] = {
         "BLOCK_M": config.block_m,

@@ -1,4 +1,4 @@
-"""The candidate: one way to run a problem, and the Triton config it may carry."""
+"""The candidate: one way to run a problem, and the config its template may take."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from torch_diode.types import validation
 
 ATEN = "aten"
 ONEDNN = "onednn"
+ONEDNN_PACKED = "onednn_packed"
+MKL_PACKED = "mkl_packed"
+PACKED = (ONEDNN_PACKED, MKL_PACKED)
+"""Libraries with a constant weight in their own layout, for frozen graphs."""
+LIBRARIES = (ATEN, ONEDNN, *PACKED)
+CPP_GEMM = "cpp::gemm"
 DECOMPOSE_K = "decompose_k"
 TMA_TEMPLATES = frozenset({"triton::mm_persistent_tma"})
 TRITON_TEMPLATES = ("triton::mm", "triton::bmm", *sorted(TMA_TEMPLATES))
@@ -69,6 +75,41 @@ class TritonGEMMConfig:
 
 
 CONFIG_FIELDS = tuple(f.name for f in fields(TritonGEMMConfig))
+
+
+@dataclass(frozen=True, order=True)
+class CppGEMMConfig:
+    """The register blocking of the micro-kernel in Inductor's C++ template for CPUs.
+
+    The kernel holds `block_m` x `block_n` outputs in registers and advances along K by `block_k`.
+    Cache blocking and threads are derived from the problem when a kernel is generated.
+    """
+
+    block_m: int
+    block_n: int
+    block_k: int = 1
+
+    def __post_init__(self) -> None:
+        for field in CPP_FIELDS:
+            value = getattr(self, field)
+            number = validation.whole_number("CppGEMMConfig", field, value, low=1, high=256)
+            object.__setattr__(self, field, number)
+
+    def to_dict(self) -> dict[str, int]:
+        """The JSON form."""
+        return {field: getattr(self, field) for field in CPP_FIELDS}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CppGEMMConfig:
+        """Parse the JSON form; an unknown field is refused."""
+        validation.known_keys("CppGEMMConfig", data, CPP_FIELDS, required=CPP_FIELDS[:2])
+        return cls(**data)
+
+    def __str__(self) -> str:
+        return f"{self.block_m}x{self.block_n}x{self.block_k}"
+
+
+CPP_FIELDS = ("block_m", "block_n", "block_k")
 KEY_FIELDS = (
     ("block_m", "block_n", "block_k", "group_m", "num_stages"),
     ("split_k", "num_warps", "waves_per_eu", "matrix_instr_nonkdim", "kpack"),
@@ -96,14 +137,14 @@ _SILENT_WHEN_ZERO = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
 
 @dataclass(frozen=True)
 class Candidate:
-    """A template and its config, or a vendor kernel.
+    """A template and its config, or a library's kernel.
 
     `aten` is whatever torch's own library call runs; `decompose_k` splits K into `split_k` parts
     and has no Triton config of its own.
     """
 
     template: str
-    config: TritonGEMMConfig | None = None
+    config: TritonGEMMConfig | CppGEMMConfig | None = None
     split_k: int = 1
 
     def __post_init__(self) -> None:
@@ -111,22 +152,32 @@ class Candidate:
         validation.name("Candidate", "template", self.template, TEMPLATE_FORM, expected)
         split = validation.whole_number("Candidate", "split_k", self.split_k, low=1, high=65536)
         object.__setattr__(self, "split_k", split)
-        if self.config is not None and not isinstance(self.config, TritonGEMMConfig):
-            validation.refuse("Candidate", "config", self.config, "a TritonGEMMConfig or None")
-        if self.template.startswith("triton::") and self.config is None:
-            validation.refuse(
-                "Candidate", "config", None, f"a TritonGEMMConfig for {self.template}"
-            )
-        if self.template in (ATEN, ONEDNN, DECOMPOSE_K) and self.config is not None:
-            validation.refuse("Candidate", "config", str(self.config), f"None for {self.template}")
+        self._check_config()
         if (self.template == DECOMPOSE_K) != (self.split_k > 1):
             expected = "2 or more" if self.template == DECOMPOSE_K else "1"
             validation.refuse("Candidate", "split_k", split, f"{expected} for {self.template}")
 
+    def _check_config(self) -> None:
+        """Check that the config is of the class the template takes."""
+        config, expects = self.config, config_class(self.template)
+        if config is not None and not isinstance(config, expects):
+            validation.refuse("Candidate", "config", config, f"a {expects.__name__} or None")
+        if self.template.startswith(("triton::", "cpp::")) and config is None:
+            validation.refuse(
+                "Candidate", "config", None, f"a {expects.__name__} for {self.template}"
+            )
+        if self.template in (*LIBRARIES, DECOMPOSE_K) and config is not None:
+            validation.refuse("Candidate", "config", str(config), f"None for {self.template}")
+
+    @property
+    def triton(self) -> TritonGEMMConfig | None:
+        """The config of a Triton template, None for any other candidate."""
+        return self.config if isinstance(self.config, TritonGEMMConfig) else None
+
     @property
     def keys(self) -> tuple[int, int]:
         """Two integers that stand for the config and `split_k`; the template is not included."""
-        config = vars(self.config) if self.config else dict.fromkeys(CONFIG_FIELDS, 0)
+        config = {**dict.fromkeys(CONFIG_FIELDS, 0), **(vars(self.config) if self.config else {})}
         first, second = (pack({**config, "split_k": self.split_k}, f, 0) for f in KEY_FIELDS)
         return first, second
 
@@ -145,13 +196,25 @@ class Candidate:
         known = ("template", *CONFIG_FIELDS, "split_k")
         validation.known_keys("candidate", data, known, required=("template",))
         config = {f: data[f] for f in CONFIG_FIELDS if f in data}
-        return cls(
-            data["template"],
-            TritonGEMMConfig.from_dict(config) if config else None,
-            data.get("split_k", 1),
-        )
+        template = data["template"]
+        parsed = config_class(str(template)).from_dict(config) if config else None
+        return cls(template, parsed, data.get("split_k", 1))
 
     def __str__(self) -> str:
         if self.config is not None:
             return f"{self.template} {self.config}"
         return f"{self.template} split_k={self.split_k}" if self.split_k > 1 else self.template
+
+
+def config_class(template: str) -> type[TritonGEMMConfig] | type[CppGEMMConfig]:
+    """The class of a template's config."""
+    return CppGEMMConfig if template.startswith("cpp::") else TritonGEMMConfig
+
+
+def config_of(template: str, fields: Mapping[str, int]) -> TritonGEMMConfig | CppGEMMConfig | None:
+    """The config in a candidate's fields as arrays and files hold them: 0 where it has none."""
+    if not fields["block_m"]:
+        return None
+    if config_class(template) is CppGEMMConfig:
+        return CppGEMMConfig(*(fields[name] for name in CPP_FIELDS))
+    return TritonGEMMConfig(**{name: fields[name] for name in CONFIG_FIELDS})

@@ -13,7 +13,7 @@ from torch_diode.types.candidate import (
     CONFIG_FIELDS,
     KEY_FIELDS,
     Candidate,
-    TritonGEMMConfig,
+    config_of,
     pack,
 )
 from torch_diode.types.errors import InvalidValueError
@@ -47,7 +47,7 @@ class Candidates:
         templates = tuple(dict.fromkeys(item.template for item in items))
         number = {template: i for i, template in enumerate(templates)}
         fields = {
-            f: np.array([getattr(c.config, f) if c.config else 0 for c in items], dtype=np.int32)
+            f: np.array([getattr(c.config, f, 0) for c in items], dtype=np.int32)
             for f in CONFIG_FIELDS
         }
         fields["split_k"] = np.array([c.split_k for c in items], dtype=np.int32)
@@ -115,5 +115,5 @@ class Candidates:
 @lru_cache(maxsize=2**16)
 def _candidate(template: str, *numbers: int) -> Candidate:
     # Cached: the same few thousand candidates recur.
-    *config, split_k = numbers
-    return Candidate(template, TritonGEMMConfig(*config) if config[0] else None, split_k)
+    fields = dict(zip(NUMBER_FIELDS, numbers, strict=True))
+    return Candidate(template, config_of(template, fields), fields["split_k"])

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from torch_diode.types import schema as spec
 from torch_diode.types import validation
-from torch_diode.types.candidate import CONFIG_FIELDS, Candidate, TritonGEMMConfig
+from torch_diode.types.candidate import Candidate, config_of
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
@@ -141,7 +141,7 @@ class Dataset:
 
     @cached_property
     def problems(self) -> Groups:
-        """Rows grouped by hardware and problem."""
+        """Rows grouped by hardware, threads and problem."""
         return self.group(spec.GROUP_NAMES)
 
     def group(self, names: Sequence[str]) -> Groups:
@@ -202,7 +202,10 @@ class Dataset:
         """SHA-256 of the timings, the same whatever their order or the file form."""
         rows = np.zeros(len(self), dtype=np.uint64)
         for column in spec.COLUMNS:
-            rows = _mix(rows, self._words(column))
+            words = self._words(column)
+            # Without it, a dataset of a GPU keeps the digest it had before CPUs had threads.
+            if column.name != "threads" or words.any():
+                rows = _mix(rows, words)
         return hashlib.sha256(np.sort(rows).tobytes()).hexdigest()
 
     def _words(self, column: spec.Column) -> npt.NDArray[np.uint64]:
@@ -253,13 +256,11 @@ def _row(timing: Timing) -> dict[str, Any]:
 
 
 def _timing(row: dict[str, Any]) -> Timing:
-    config = None
-    if row["block_m"]:
-        config = TritonGEMMConfig(**{f: row[f] for f in CONFIG_FIELDS})
+    template = row["template"]
     return Timing(
         row["hardware"],
         MMShape(**{n: row[n] for n in spec.PROBLEM_NAMES}),
-        Candidate(row["template"], config, row["split_k"]),
+        Candidate(template, config_of(template, row), row["split_k"]),
         _shortest(row["time_us"]),
         spread=_shortest(row["spread"]),
         **{n: row[n] for n in ("status", "repeats", *spec.MEASURED_NAMES)},

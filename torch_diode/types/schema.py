@@ -17,14 +17,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from torch_diode.types.candidate import (
-    ATEN,
     CONFIG_FIELDS,
+    CPP_FIELDS,
     DECOMPOSE_K,
+    LIBRARIES,
     STATUSES,
     TEMPLATE_FORM,
 )
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import BATCHED, BIASES, DTYPES, OPS
+from torch_diode.types.timing import MOST_THREADS
 from torch_diode.types.validation import SLUG, VERSION
 
 SCHEMA_VERSION = 2
@@ -82,6 +84,7 @@ MEASURED_COLUMNS = (
     Column("method", TEXT, "sweep", pattern=SLUG),
     Column("torch", TEXT, "", pattern=VERSION),
     Column("triton", TEXT, "", pattern=VERSION),
+    Column("threads", pa.int16(), 0, high=MOST_THREADS),
 )
 COLUMNS = (
     Column("hardware", TEXT, None, pattern=SLUG),
@@ -96,8 +99,8 @@ PROBLEM_NAMES = tuple(column.name for column in PROBLEM_COLUMNS)
 CANDIDATE_NAMES = tuple(column.name for column in CANDIDATE_COLUMNS)
 RESULT_NAMES = tuple(column.name for column in RESULT_COLUMNS)
 MEASURED_NAMES = tuple(column.name for column in MEASURED_COLUMNS)
-GROUP_NAMES = ("hardware", *PROBLEM_NAMES)
-KEY_NAMES = (*GROUP_NAMES, *CANDIDATE_NAMES, *MEASURED_NAMES)
+GROUP_NAMES = ("hardware", "threads", *PROBLEM_NAMES)
+KEY_NAMES = ("hardware", *PROBLEM_NAMES, *CANDIDATE_NAMES, *MEASURED_NAMES)
 SCHEMA = pa.schema([pa.field(c.name, c.type, nullable=c.nullable) for c in COLUMNS])
 
 _POWERS = ("block_m", "block_n", "block_k", "num_warps")
@@ -263,17 +266,21 @@ def _check_problems(rows: _Rows) -> None:
 
 def _check_candidates(rows: _Rows) -> None:
     triton = rows.where("template", lambda t: t.startswith("triton::"))
-    bare = rows.where("template", lambda t: t in (ATEN, DECOMPOSE_K))
+    cpp = rows.where("template", lambda t: t.startswith("cpp::"))
+    bare = rows.where("template", lambda t: t in (*LIBRARIES, DECOMPOSE_K))
     block_m = rows.numbers("block_m")
     has_config = block_m != 0
-    _refuse(triton & ~has_config, "block_m", block_m, "1 or more for a Triton template")
-    _refuse(bare & has_config, "block_m", block_m, "0 for aten and decompose_k")
+    _refuse((triton | cpp) & ~has_config, "block_m", block_m, "1 or more for a template")
+    _refuse(bare & has_config, "block_m", block_m, "0 for a library and decompose_k")
     for name in CONFIG_FIELDS:
         values = rows.numbers(name)
         if name in _POWERS:
-            _refuse((values & (values - 1)) != 0, name, values, "a power of two")
+            _refuse(~cpp & ((values & (values - 1)) != 0), name, values, "a power of two")
+        needed = has_config if name in CPP_FIELDS else has_config & ~cpp
         if name in (*_POWERS, "group_m"):
-            _refuse(has_config & (values == 0), name, values, "1 or more in a config")
+            _refuse(needed & (values == 0), name, values, "1 or more in a config")
+        if name not in CPP_FIELDS:
+            _refuse(cpp & (values != 0), name, values, "0 for a C++ template")
         _refuse(~has_config & (values != 0), name, values, "0 where there is no config")
     split = rows.numbers("split_k")
     decompose = rows.where("template", DECOMPOSE_K.__eq__)

@@ -9,6 +9,8 @@ from torch_diode.types.candidate import STATUSES, Candidate
 from torch_diode.types.problem import MMShape
 from torch_diode.types.validation import SLUG, VERSION
 
+MOST_THREADS = 4096
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -16,7 +18,8 @@ class Timing:
 
     `status` is `ok`, or the reason for a missing time: `out_of_resources` (does not fit the chip),
     `failed` (did not compile or launch), `wrong` (gave a wrong result).
-    `spread` is half the interquartile range over the median; `repeats` the number of runs.
+    `spread` is half the interquartile range over the median; `repeats` the number of runs;
+    `threads` those of a CPU, 0 on a GPU.
     """
 
     hardware: str
@@ -29,6 +32,7 @@ class Timing:
     method: str = "sweep"
     torch: str = ""
     triton: str = ""
+    threads: int = 0
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -42,6 +46,10 @@ class Timing:
             validation.name("Timing", name, getattr(self, name), VERSION, expected)
         repeats = validation.whole_number("Timing", "repeats", self.repeats, low=0, high=2**15 - 1)
         put(self, "repeats", repeats)
+        threads = validation.whole_number(
+            "Timing", "threads", self.threads, low=0, high=MOST_THREADS
+        )
+        put(self, "threads", threads)
         if self.status == "ok":
             put(self, "time_us", validation.positive_time("Timing", "time_us", self.time_us))
         elif self.time_us is not None:

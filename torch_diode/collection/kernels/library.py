@@ -91,13 +91,14 @@ class KernelLibrary:
 
     def spec_for(self, problem: MMShape, candidate: Candidate) -> KernelSpec:
         """Spec of the kernel that runs `candidate` on `problem`; raises if there is none."""
-        if candidate.config is None:
+        config = candidate.triton
+        if config is None:
             raise InvalidValueError(
                 f"kernel: got candidate {candidate}; expected a Triton template with a config; "
                 "time vendor kernels by calling torch"
             )
-        key = source_key(problem, candidate.template, candidate.config)
-        return specialise(self._provider(key), problem, candidate.config, self._num_sms)
+        key = source_key(problem, candidate.template, config)
+        return specialise(self._provider(key), problem, config, self._num_sms)
 
     def kernel_for(self, spec: KernelSpec) -> SweepKernel:
         """The kernel of a spec."""

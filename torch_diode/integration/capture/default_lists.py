@@ -127,7 +127,7 @@ class _Problems:
 
 
 def _matches(candidate: Candidate, fields: dict[str, Numbers], caps: Numbers, k: Numbers) -> Mask:
-    config = candidate.config
+    config = candidate.triton
     assert config is not None
     capped = [np.minimum(getattr(config, name), caps[:, i]) for i, name in enumerate(_BLOCKS)]
     warps = np.maximum(np.minimum(config.num_warps, capped[0] * capped[1] // _OUTPUTS_PER_WARP), 1)

@@ -222,8 +222,8 @@ class ChoiceRequest:
             if derived is None:
                 return None
             self._derived[candidate.template] = derived
-        assert candidate.config is not None
-        kwargs = self._kwargs(derived.kwargs, candidate.config)
+        assert candidate.triton is not None
+        kwargs = self._kwargs(derived.kwargs, candidate.triton)
         return derived.make(kwargs, derived.extra, derived.inputs, self._fixed_layout)
 
     @cached_property
