@@ -16,6 +16,7 @@ from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cpu import CpuTimer
 from torch_diode.collection.timers.cuda import CudaTimer
+from torch_diode.collection.timers.timer import Timer
 from torch_diode.collection.workers.pool import WORKING, ProgressMarker
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import Dataset
@@ -43,7 +44,7 @@ class TimingSettings:
             # One thread: parallel processes must not share cores, and a forked process cannot use
             # the OpenMP threads its parent has started.
             torch.set_num_threads(1)
-            timer: CudaTimer = CpuTimer(seed)
+            timer: Timer = CpuTimer(seed, self.hardware.l3_bytes)
         else:
             device = torch.device("cuda", torch.cuda.current_device())
             timer = CudaTimer(device, self.hardware.l2_bytes, seed)
