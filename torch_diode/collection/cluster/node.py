@@ -8,7 +8,6 @@ closes.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -80,9 +79,8 @@ def compiling_processes() -> int:
     return max((os.cpu_count() or 2) - 2, 1)
 
 
-def main() -> None:
-    """Serve on the file descriptor given as argument."""
-    connection = Connection(int(sys.argv[1]))
+def main(connection: Connection) -> None:
+    """Serve until the connection closes; a fault is the last message."""
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         try:
             serve(connection)

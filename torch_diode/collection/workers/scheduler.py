@@ -8,6 +8,7 @@ again to find the kernel at fault, which is recorded as failed and not launched 
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import time
 from collections import deque
@@ -27,10 +28,11 @@ from torch_diode.collection.workers.pool import (
     WorkerPool,
 )
 from torch_diode.collection.workers.timing_worker import (
+    CPU,
     TimingRequest,
     TimingResult,
     TimingSettings,
-    timing_handler_factory,
+    start_timing,
 )
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import Dataset
@@ -106,8 +108,13 @@ class Scheduler:
         self.lost: list[str] = []
         """Reasons of lost timing processes."""
         use_inductors_ptxas()  # before any process starts: time the code that Inductor would run
-        factories = [timing_handler_factory(settings, name, i) for i, name in enumerate(devices)]
-        self._timing: WorkerPool[ProblemTask, TimingResult] = WorkerPool(factories)
+        factories = [
+            functools.partial(start_timing, settings, name, settings.seed + index)
+            for index, name in enumerate(devices)
+        ]
+        self._timing: WorkerPool[ProblemTask, TimingResult] = WorkerPool(
+            factories, fresh=settings.hardware.kind == CPU
+        )
         arch = settings.hardware.arch.removeprefix("sm_")
         self._ahead = CompileAhead([], int(arch) if arch.isdigit() else 0, processes)
 

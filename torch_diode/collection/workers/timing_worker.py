@@ -87,11 +87,11 @@ class TimingResult:
 class TimingWorker:
     """Processes timing requests, in a process that any of them may end."""
 
-    def __init__(self, settings: TimingSettings, progress: ProgressMarker, seed: int) -> None:
+    def __init__(self, settings: TimingSettings, mark: ProgressMarker, seed: int) -> None:
         self._outcomes: dict[KernelSpec, CompileOutcome] = {}
         self._sweep = settings.sweep(self._outcomes, seed)
         self._threads = settings.hardware.threads
-        self._progress = progress
+        self._mark = mark
         self._cuda = self._sweep.timer.device.type == "cuda"
 
     def time(self, request: TimingRequest) -> TimingResult:
@@ -121,11 +121,11 @@ class TimingWorker:
         band, self._sweep.band = self._sweep.band, None
         for index in range(request.start, len(request.candidates)):
             if index not in request.failed:
-                self._progress.set(index)
+                self._mark(index)
                 self._sweep.time(request.problem, request.candidates.take(np.array([index])))
                 if self._cuda:
                     torch.cuda.synchronize()
-        self._progress.set(WORKING)
+        self._mark(WORKING)
         self._sweep.band = band
 
     def _time(self, request: TimingRequest) -> Dataset:
@@ -163,17 +163,13 @@ def _with_threads(dataset: Dataset, threads: int) -> Dataset:
     return Dataset(dataset.table.set_column(index, "threads", column), dataset.provenance)
 
 
-def timing_handler_factory(
-    settings: TimingSettings, device: str, index: int
-) -> Callable[[ProgressMarker], Callable[[TimingRequest], TimingResult]]:
+def start_timing(
+    settings: TimingSettings, device: str, seed: int, mark: ProgressMarker
+) -> Callable[[TimingRequest], TimingResult]:
     """Handler factory of the worker pool for one device.
 
     `device` is the value for CUDA_VISIBLE_DEVICES; empty leaves it unchanged.
     """
-
-    def factory(progress: ProgressMarker) -> Callable[[TimingRequest], TimingResult]:
-        if device and device != CPU:
-            os.environ["CUDA_VISIBLE_DEVICES"] = device
-        return TimingWorker(settings, progress, settings.seed + index).time
-
-    return factory
+    if device and device != CPU:
+        os.environ["CUDA_VISIBLE_DEVICES"] = device
+    return TimingWorker(settings, mark, seed).time
