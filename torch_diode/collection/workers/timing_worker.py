@@ -17,6 +17,7 @@ from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cpu import CpuTimer
 from torch_diode.collection.timers.cuda import CudaTimer
+from torch_diode.collection.timers.timer import Timer
 from torch_diode.collection.workers.pool import WORKING, ProgressMarker
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import Dataset
@@ -42,7 +43,7 @@ class TimingSettings:
         """Create the sweep on the visible device; called once, in the timing process."""
         if self.hardware.kind == CPU:
             torch.set_num_threads(self.hardware.threads)
-            timer: CudaTimer = CpuTimer(seed)
+            timer: Timer = CpuTimer(seed, self.hardware.l3_bytes)
         else:
             device = torch.device("cuda", torch.cuda.current_device())
             timer = CudaTimer(device, self.hardware.l2_bytes, seed)
@@ -55,6 +56,7 @@ class TimingSettings:
             self.hardware.shared_memory_per_block,
             seed,
             self.band,
+            self.hardware.threads,
         )
 
 

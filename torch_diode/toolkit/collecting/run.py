@@ -288,7 +288,7 @@ class CollectionRun:
 
     def _rule(self, problems: Sequence[MMShape]) -> plan.CandidateRule:
         if self.hardware.kind == "cpu":
-            return plan.vendor_only
+            return plan.libraries(self.hardware)
         if self.options.search_space == "EXHAUSTIVE":
             return plan.exhaustive(self.hardware)
         if self._cluster is not None:
