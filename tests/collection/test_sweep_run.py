@@ -24,7 +24,7 @@ PROBLEMS = [
 
 
 def sweep_run(problems: list[MMShape], devices: tuple[str, ...] = ("cpu",)) -> SweepRun:
-    groups = plan.plan(problems, plan.vendor_only, cpu_library())
+    groups = plan.plan(problems, plan.libraries(CPU), cpu_library())
     return SweepRun(groups, cpu_library(), CPU, {"torch": "2.13.0"}, devices=devices)
 
 
@@ -68,7 +68,7 @@ class SlowRun(SweepRun):
 
 def test_at_the_deadline_the_current_problem_is_finished_and_stored(tmp_path):
     problems = [MMShape("mm", 8 * i, 24, 24, dtype="float32") for i in range(1, 20)]
-    groups = plan.plan(problems, plan.vendor_only, cpu_library())
+    groups = plan.plan(problems, plan.libraries(CPU), cpu_library())
     reports: list[GroupReport] = []
     run = SlowRun(groups[:1], cpu_library(), CPU, {"torch": "2.13.0"}, devices=("cpu",))
     deadline = time.monotonic() + 10

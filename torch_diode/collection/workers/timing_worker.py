@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 
 from torch_diode.collection.kernels.compile import CompileOutcome
@@ -16,6 +15,7 @@ from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cpu import CpuTimer
+from torch_diode.collection.timers.cpu_load import CpuWatch
 from torch_diode.collection.timers.cuda import CudaTimer
 from torch_diode.collection.timers.timer import Timer
 from torch_diode.collection.workers.pool import WORKING, ProgressMarker
@@ -27,6 +27,15 @@ from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
 
 CPU = "cpu"
+BUSY_CPU = "TORCH_DIODE_BUSY_CPU"
+"""Environment variable that accepts the timings of a busy CPU: for tests, not for data."""
+
+
+class _AcceptBusy(CpuWatch):
+    """Finds no sample disturbed."""
+
+    def disturbed(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,8 @@ class TimingSettings:
         """Create the sweep on the visible device; called once, in the timing process."""
         if self.hardware.kind == CPU:
             torch.set_num_threads(self.hardware.threads)
-            timer: Timer = CpuTimer(seed, self.hardware.l3_bytes)
+            watch = _AcceptBusy() if os.environ.get(BUSY_CPU) else None
+            timer: Timer = CpuTimer(seed, self.hardware.l3_bytes, watch)
         else:
             device = torch.device("cuda", torch.cuda.current_device())
             timer = CudaTimer(device, self.hardware.l2_bytes, seed)
@@ -92,7 +102,6 @@ class TimingWorker:
     def __init__(self, settings: TimingSettings, mark: ProgressMarker, seed: int) -> None:
         self._outcomes: dict[KernelSpec, CompileOutcome] = {}
         self._sweep = settings.sweep(self._outcomes, seed)
-        self._threads = settings.hardware.threads
         self._mark = mark
         self._cuda = self._sweep.timer.device.type == "cuda"
 
@@ -135,8 +144,7 @@ class TimingWorker:
         keep[list(request.failed)] = False
         parts = []
         if any(keep):
-            timed = self._sweep.time(request.problem, request.candidates.take(keep))
-            parts.append(_with_threads(timed, self._threads))
+            parts.append(self._sweep.time(request.problem, request.candidates.take(keep)))
         if request.failed:
             parts.append(self._failures(request))
         return Dataset.merge(parts)
@@ -153,16 +161,10 @@ class TimingWorker:
                 repeats=0,
                 torch=releases.get("torch", ""),
                 triton=releases.get("triton", ""),
-                threads=self._threads,
+                threads=self._sweep.threads,
             )
             for index in request.failed
         )
-
-
-def _with_threads(dataset: Dataset, threads: int) -> Dataset:
-    column = pa.array(np.full(len(dataset), threads))
-    index = dataset.table.column_names.index("threads")
-    return Dataset(dataset.table.set_column(index, "threads", column), dataset.provenance)
 
 
 def start_timing(

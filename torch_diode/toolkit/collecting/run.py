@@ -29,6 +29,7 @@ from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware.versions import versions
 from torch_diode.toolkit.collecting.collect import CollectionResult, CollectOptions
 from torch_diode.toolkit.progress import Progress, ProgressCallback
+from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import FileFaultError, InvalidValueError, MissingPartError
@@ -193,7 +194,8 @@ class CollectionRun:
             self._autotune(problems, store)
             return
         library = self._library()
-        groups = plan.plan(problems, self._rule(problems), library, self._chunk(problems))
+        rule = self._rule(chip, problems)
+        groups = plan.plan(problems, rule, library, self._chunk(problems))
         self._report_plan(chip, problems, groups)
         if self._cluster is not None:
             self._time_on_cluster(self._cluster, chip, groups, library, store)
@@ -286,17 +288,19 @@ class CollectionRun:
                 f"{self._left_out[0]} first"
             )
 
-    def _rule(self, problems: Sequence[MMShape]) -> plan.CandidateRule:
-        if self.hardware.kind == "cpu":
-            return plan.libraries(self.hardware)
+    def _rule(self, chip: Hardware, problems: Sequence[MMShape]) -> plan.CandidateRule:
+        if chip.kind == "cpu" and self.options.search_space == "EXHAUSTIVE":
+            return plan.libraries(chip)
+        if chip.kind == "cpu":
+            return plan.listed(lambda _: Candidates.of([Candidate(ATEN)]), chip)
         if self.options.search_space == "EXHAUSTIVE":
-            return plan.exhaustive(self.hardware)
+            return plan.exhaustive(chip)
         if self._cluster is not None:
             # Nothing is timed here, and a process with threads should not be forked.
-            lists = default_lists(problems, self.hardware)
+            lists = default_lists(problems, chip)
         else:
-            lists = run_in_subprocess(default_lists, problems, self.hardware)
-        return plan.listed(lists.__getitem__, self.hardware)
+            lists = run_in_subprocess(default_lists, problems, chip)
+        return plan.listed(lists.__getitem__, chip)
 
     def _autotune(self, problems: Sequence[MMShape], store: TimingStore) -> None:
         from torch_diode.integration import registration
