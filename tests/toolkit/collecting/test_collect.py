@@ -69,6 +69,10 @@ def test_drawn_problems_are_timed_and_progress_is_reported(tmp_path):
     assert set(result.problems) == {timing.problem for timing in read_dataset(result.path)}
     assert len(result.dataset.problems) == len(result.problems) == 12
     assert result.dataset.texts("template") == libraries_of(result)
+    told = result.dataset.provenance
+    assert told["onednn"]
+    assert told["discarded samples"] == ("0",)
+    assert told["busy CPU"] == ("accepted",), "as the tests do"
     assert (result.wrong, result.left_out, result.notes, result.reused) == (0, (), (), False)
     assert result.dataset.texts("hardware") == [detect("cpu").name]
     timing = [report for report in reports if report.stage == "Timing"]

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 
+from torch_diode.collection.devices import CPU
 from torch_diode.collection.kernels.compile import CompileOutcome, use_inductors_ptxas
 from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelSpec
 from torch_diode.collection.plan import Group
@@ -28,7 +29,6 @@ from torch_diode.collection.workers.pool import (
     WorkerPool,
 )
 from torch_diode.collection.workers.timing_worker import (
-    CPU,
     TimingRequest,
     TimingResult,
     TimingSettings,
@@ -90,6 +90,8 @@ class TimedProblem:
     run: ScheduledRun
     problem: MMShape
     dataset: Dataset | None
+    stalled: int = 0
+    """Samples that were discarded and taken again."""
 
 
 class Scheduler:
@@ -248,14 +250,14 @@ class Scheduler:
         run.timed_s += result.seconds
         run.stalled += result.stalled
         run.wrong += result.dataset.table.column("status").to_pylist().count("wrong")
-        yield self._done(event.job, result.dataset)
+        yield self._done(event.job, result.dataset, result.stalled)
 
-    def _done(self, task: ProblemTask, dataset: Dataset | None) -> TimedProblem:
+    def _done(self, task: ProblemTask, dataset: Dataset | None, stalled: int = 0) -> TimedProblem:
         run = task.run
         run.left -= 1
         if not run.left:
             self._runs.remove(run)
-        return TimedProblem(run, task.problem, dataset)
+        return TimedProblem(run, task.problem, dataset, stalled)
 
     def _handle_death(self, event: WorkerDied[ProblemTask]) -> Iterator[TimedProblem]:
         """Find the cause; queue the remaining problems again."""

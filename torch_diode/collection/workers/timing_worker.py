@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from torch_diode.collection.devices import BUSY_CPU, CPU
 from torch_diode.collection.kernels.compile import CompileOutcome
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
@@ -26,9 +27,8 @@ from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
 
-CPU = "cpu"
-BUSY_CPU = "TORCH_DIODE_BUSY_CPU"
-"""Environment variable that accepts the timings of a busy CPU: for tests, not for data."""
+_NO_MEMORY = "DefaultCPUAllocator"
+"""In torch's error where a CPU's memory is not enough."""
 
 
 class _AcceptBusy(CpuWatch):
@@ -124,6 +124,13 @@ class TimingWorker:
             raise MissingPartError(
                 f"{request.problem}: this device does not run it ({fault}); choose another with "
                 "--dtypes"
+            ) from None
+        except RuntimeError as fault:
+            if _NO_MEMORY not in str(fault):
+                raise
+            raise MissingPartError(
+                f"{request.problem}: this machine has not enough memory for it; end what else uses "
+                "it, leave it out or lower --max-size"
             ) from None
         return TimingResult(dataset, time.monotonic() - start, self._sweep.timer.stalled - stalled)
 
