@@ -13,7 +13,15 @@ import torch
 
 from torch_diode.collection.kernels.operands import Operands
 from torch_diode.collection.timers.timer import Launch
-from torch_diode.types.candidate import ATEN, MKL_PACKED, ONEDNN, ONEDNN_PACKED
+from torch_diode.types.candidate import (
+    ATEN,
+    ATEN_F32,
+    MKL_PACKED,
+    ONEDNN,
+    ONEDNN_F32,
+    ONEDNN_PACKED,
+)
+from torch_diode.types.problem import BATCHED
 
 _POOL = 1 << 22
 _NO_POST_OP: tuple[str, list[float], str] = ("none", [], "")
@@ -44,7 +52,14 @@ class RandomPool:
 
 def library_launch(template: str, tensors: Operands) -> Launch:
     """A library's call that computes the product and returns it."""
-    return _CALLS[template](tensors.a, _copy(tensors.b), tensors.bias, tensors.problem.op)
+    return library_call(template, tensors.problem.op, tensors.a, _copy(tensors.b), tensors.bias)
+
+
+def library_call(
+    template: str, op: str, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None
+) -> Launch:
+    """A library's call on these operands; a packed weight is packed now."""
+    return _CALLS[template](a, b, bias, op)
 
 
 def warm_up(templates: Sequence[str], tensors: Operands) -> Callable[[], None]:
@@ -73,9 +88,39 @@ def _aten(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, op: str) 
     return functools.partial(function, *arguments)
 
 
-def _onednn(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, _: str) -> Launch:
+def _onednn(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, op: str) -> Launch:
     linear = torch.ops.mkldnn._linear_pointwise.default
-    return functools.partial(linear, a, b.t(), bias, *_NO_POST_OP)
+    if op not in BATCHED:
+        return functools.partial(linear, a, b.t(), bias, *_NO_POST_OP)
+
+    def run() -> torch.Tensor:
+        products = [linear(x, y.t(), None, *_NO_POST_OP) for x, y in zip(a, b, strict=True)]
+        return torch.stack(products) if bias is None else torch.stack(products) + bias
+
+    return run
+
+
+def _aten_f32(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, op: str) -> Launch:
+    return _converted(_aten, a, b, bias, op)
+
+
+def _onednn_f32(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, op: str) -> Launch:
+    return _converted(_onednn, a, b, bias, op)
+
+
+def _converted(
+    call: Callable[..., Launch],
+    a: torch.Tensor,
+    b: torch.Tensor,
+    bias: torch.Tensor | None,
+    op: str,
+) -> Launch:
+    def run() -> torch.Tensor:
+        wide = None if bias is None else bias.float()
+        result: torch.Tensor = call(a.float(), b.float(), wide, op)()
+        return result.to(a.dtype)
+
+    return run
 
 
 def _onednn_packed(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, _: str) -> Launch:
@@ -93,6 +138,8 @@ def _mkl_packed(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, _: 
 _CALLS = {
     ATEN: _aten,
     ONEDNN: _onednn,
+    ATEN_F32: _aten_f32,
+    ONEDNN_F32: _onednn_f32,
     ONEDNN_PACKED: _onednn_packed,
     MKL_PACKED: _mkl_packed,
 }
