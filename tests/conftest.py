@@ -9,6 +9,8 @@ from pathlib import Path
 # Tests run one on each core. With threads of their own on top, programs wait for one another's: a
 # training run of two seconds takes a minute. Before torch is imported, and for what tests start.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# The other tests that run meanwhile would count as a busy machine.
+os.environ.setdefault("TORCH_DIODE_BUSY_CPU", "1")
 
 import numpy as np
 import pytest
