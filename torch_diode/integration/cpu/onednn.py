@@ -15,6 +15,7 @@ from torch._inductor import ir
 from torch._inductor.select_algorithm import ExternKernelChoice
 from torch._inductor.virtualized import V
 
+from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.problem import BATCHED
 
 _NO_POST_OP: tuple[str, list[float], str] = ("none", [], "")
@@ -32,7 +33,7 @@ def why_unavailable() -> str:
         return "deterministic algorithms are asked for"
     if _float32_precision() not in _PLAIN_PRECISIONS:
         return f"float32 matmuls are to run in {_float32_precision()}"
-    if V.graph.aot_mode:
+    if torch_compat.compiles_ahead():
         return "AOTInductor compiles for another process"
     return ""
 
