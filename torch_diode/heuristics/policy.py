@@ -18,7 +18,7 @@ TOLERANCE = 0.002
 LEAST = 2
 MOST_TIMES_TOP = 3
 CHANCE_SLOWER = 0.3
-"""A single kernel replaces ATen only if it is less likely than this to be slower."""
+"""A single kernel replaces torch's own only if it is less likely than this to be slower."""
 FIXED_SIZES_US = 0.2
 """Gain of a template with its sizes compiled in over one that gets them as arguments, as in sweeps.
 Median on an H200: 0.18 below 6 us, 0.21 from 6 to 20, 0.29 to 50, 0.38 above; 0 for ATen."""
@@ -92,19 +92,21 @@ def benchmark_set(ranking: Ranking, candidates: Candidates, count: int) -> list[
     return rows
 
 
-def single_choice_order(ranking: Ranking, candidates: Candidates) -> npt.NDArray[np.int64]:
-    """The order in which to try candidates without a benchmark: the ranking's, but ATen first where
-    the best is too likely to be slower."""
+def single_choice_order(
+    ranking: Ranking, candidates: Candidates, own: str = ATEN
+) -> npt.NDArray[np.int64]:
+    """The order in which to try candidates without a benchmark: the ranking's, but first the
+    library that plain torch runs, `own`, where the best is too likely to be slower."""
     order = ranking.order
-    place = int(candidates.is_template(ATEN)[order].argmax())
-    if ranking.sigma is None or place == 0:  # ATen is first, or not among them
+    place = int(candidates.is_template(own)[order].argmax())
+    if ranking.sigma is None or place == 0:  # torch's own is first, or not among them
         return order
-    best, aten = int(order[0]), int(order[place])
-    gain = float(np.log(ranking.predicted_us[aten] / ranking.predicted_us[best]))
-    chance = probability_slower(gain, float(ranking.sigma[best]), float(ranking.sigma[aten]))
+    best, torchs = int(order[0]), int(order[place])
+    gain = float(np.log(ranking.predicted_us[torchs] / ranking.predicted_us[best]))
+    chance = probability_slower(gain, float(ranking.sigma[best]), float(ranking.sigma[torchs]))
     if chance < CHANCE_SLOWER or not np.isfinite(chance):
         return order
-    return np.concatenate([[aten], np.delete(order, place)])
+    return np.concatenate([[torchs], np.delete(order, place)])
 
 
 def _as_benchmarked(ranking: Ranking, candidates: Candidates) -> npt.NDArray[np.int64]:
