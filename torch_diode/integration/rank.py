@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from torch_diode.candidates import candidate_space
 from torch_diode.candidates.gpu.eligibility import plain_templates
-from torch_diode.hardware import detect, known
+from torch_diode.hardware import detect, find
 from torch_diode.heuristics import policy
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import default_heuristic, settings
 from torch_diode.types import validation
-from torch_diode.types.candidate import Candidate
+from torch_diode.types.candidate import ATEN, ONEDNN, Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import EmptySelectionError
 from torch_diode.types.hardware import Hardware
@@ -40,7 +40,7 @@ def rank(
         validation.whole_number("rank", "top", top, low=1)
     given = None if candidates is None else _given(candidates)
     if not isinstance(hardware, Hardware):
-        hardware = detect() if hardware is None else known(hardware)
+        hardware = detect() if hardware is None else find(hardware)
     heuristic = heuristic or default_heuristic.default_heuristic(
         hardware, settings.from_environment()
     )
@@ -68,7 +68,9 @@ def plain_ranking(
 ) -> tuple[Candidates, Ranking] | None:
     """The candidates of a plain compile with static sizes, and their ranking; None where the
     heuristic abstains."""
-    space = candidate_space(problem, hardware, plain_templates(problem))
+    on_cpu = hardware.kind == "cpu"
+    templates = (ATEN, ONEDNN) if on_cpu else plain_templates(problem)
+    space = candidate_space(problem, hardware, templates)
     ranking = heuristic.rank(problem, space, hardware)
     if ranking is None:
         return None
