@@ -17,6 +17,8 @@ from torch_diode.model.features.problem_arrays import OneProblem
 from torch_diode.model.features.roofline import CALL_US, Bounds, bounds
 from torch_diode.types.candidate import (
     ATEN,
+    ATEN_F32,
+    CONVERTING,
     CPP_GEMM,
     LIBRARIES,
     MKL_PACKED,
@@ -45,6 +47,8 @@ class KernelConstants:
     """Rate of MKL on CPUs of other vendors than Intel: it uses half the vector width there."""
     no_matrix_unit: float = 0.15
     """Rate of the C++ template in half precision without AMX."""
+    emulated: float = 0.03
+    """Rate of a half precision that the CPU has no instructions for."""
     library_block: tuple[int, int] = (6, 64)
     """Outputs of the libraries' micro-kernels."""
     least_sums: int = 8
@@ -84,8 +88,9 @@ def _time_us(
 ) -> float:
     template, config = candidate
     threads = max(hardware.threads, 1)
-    is_float32 = problem.dtype == "float32"
-    by_mkl = is_float32 and template in (ATEN, MKL_PACKED)
+    converts = template in CONVERTING
+    is_float32 = problem.dtype == "float32" or converts
+    by_mkl = is_float32 and template in (ATEN, ATEN_F32, MKL_PACKED)
     block_m, block_n = (config.block_m, config.block_n) if config else c.library_block
     share = _used_share(problem, block_m, block_n, threads)
     if config is not None:
@@ -93,12 +98,23 @@ def _time_us(
         share *= 1.0 if is_float32 or "amx_bf16" in hardware.instruction_sets else c.no_matrix_unit
     elif by_mkl and not hardware.name.startswith("intel"):
         share *= c.mkl_elsewhere
+    if not is_float32 and not _has_instructions(problem.dtype, hardware):
+        share *= c.emulated
     time = CALL_US + limits.compute_us / share + limits.memory_us
     if config is None and not by_mkl:
         time += c.onednn_us
+    if converts:
+        moved = problem.M * problem.K + problem.K * problem.N + problem.M * problem.N
+        time += problem.B * moved * _FLOAT32_BYTES / (c.copy_bytes_a_us * threads)
     if template != CPP_GEMM:
         time += _copy_us(problem, template, threads, c)
     return float(time)
+
+
+def _has_instructions(dtype: str, hardware: Hardware) -> bool:
+    """Whether the CPU multiplies a half precision itself."""
+    names = {"bfloat16": ("avx512_bf16", "amx_bf16", "bf16"), "float16": ("avx512_fp16", "asimd")}
+    return any(name in hardware.instruction_sets for name in names[dtype])
 
 
 def _used_share(problem: MMShape, block_m: int, block_n: int, threads: int) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.model.serving.expected_regret import expected_regrets, probability_slower
-from torch_diode.types.candidate import ATEN, CPP_GEMM, MKL_PACKED, ONEDNN, PACKED
+from torch_diode.types.candidate import ATEN, CPP_GEMM, LIBRARIES, MKL_PACKED
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.ranking import Ranking
@@ -24,7 +24,7 @@ CHANCE_MUCH_SLOWER, MUCH = 0.02, 0.04
 slower by more than that, in log time,"""
 LEAST_GAIN = 0.01
 """and is predicted to be at least so much faster."""
-CPU_ONLY = (ONEDNN, *PACKED, CPP_GEMM)
+CPU_ONLY = (*(name for name in LIBRARIES if name != ATEN), CPP_GEMM)
 FIXED_SIZES_US = 0.2
 """Gain of a template with its sizes compiled in over one that gets them as arguments, as in sweeps.
 Median on an H200: 0.18 below 6 us, 0.21 from 6 to 20, 0.29 to 50, 0.38 above; 0 for ATen."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torch_diode.candidates import candidate_space
+from torch_diode.candidates.cpu.libraries import PLAIN
 from torch_diode.candidates.gpu.eligibility import plain_templates
 from torch_diode.hardware import detect, find
 from torch_diode.heuristics import policy
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import default_heuristic, settings
 from torch_diode.types import validation
-from torch_diode.types.candidate import ATEN, ONEDNN, Candidate
+from torch_diode.types.candidate import Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import EmptySelectionError
 from torch_diode.types.hardware import Hardware
@@ -68,8 +69,7 @@ def plain_ranking(
 ) -> tuple[Candidates, Ranking] | None:
     """The candidates of a plain compile with static sizes, and their ranking; None where the
     heuristic abstains."""
-    on_cpu = hardware.kind == "cpu"
-    templates = (ATEN, ONEDNN) if on_cpu else plain_templates(problem)
+    templates = PLAIN if hardware.kind == "cpu" else plain_templates(problem)
     space = candidate_space(problem, hardware, templates)
     ranking = heuristic.rank(problem, space, hardware)
     if ranking is None:

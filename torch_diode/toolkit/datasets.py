@@ -158,7 +158,7 @@ def hardware_of(dataset: Dataset, device: str | None = None) -> Hardware:
     from torch_diode.collection.workers.fork_safety import run_in_subprocess
 
     of_cpu = bool(dataset.values("threads").any())
-    here = run_in_subprocess(detect, "cpu" if of_cpu else device)
+    here = detect("cpu") if of_cpu else run_in_subprocess(detect, device)
     if here.name == name:
         return replace(here, threads=0)
     raise HardwareMismatchError(

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from torch_diode.candidates.cpu.libraries import PLAIN
 from torch_diode.hardware import with_threads
 from torch_diode.heuristics import policy
 from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.model.evaluation.over_plain import Decided, OverPlain, over_plain
 from torch_diode.model.evaluation.regret import problem_slices
-from torch_diode.types.candidate import ATEN, CPP_GEMM, LIBRARIES, ONEDNN, PACKED
+from torch_diode.types.candidate import CPP_GEMM, LIBRARIES, PACKED
 from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from torch_diode.types.hardware import Hardware
 
 OFFERS: Mapping[str, tuple[str, ...]] = {
-    "unfrozen": (ATEN, ONEDNN),
+    "unfrozen": PLAIN,
     "frozen": (*PACKED, CPP_GEMM),
     "all": (*LIBRARIES, CPP_GEMM),
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from torch_diode.hardware.catalog import known, known_names
 from torch_diode.model.features.names import PRECISIONS
 
 if TYPE_CHECKING:
@@ -96,7 +97,12 @@ class CoreRates(NamedTuple):
 
 @lru_cache(maxsize=16)
 def core_rates(hardware: Hardware) -> CoreRates:
-    """Rates of one core: the catalog's, or those that its vector width and clock allow."""
+    """Rates of one core: the catalog's, or those that its vector width and clock allow.
+
+    Of a CPU in the catalog its properties are the catalog's too, for a model to see the same
+    wherever it is asked.
+    """
+    hardware = known(hardware.name) if hardware.name in known_names() else hardware
     sets = hardware.instruction_sets
     bytes_wide = 64 if "avx512f" in sets else 32 if "avx2" in sets else 16
     float32 = bytes_wide / 4 * _FLOPS_A_LANE * (hardware.clock_mhz or _CLOCK_MHZ)
