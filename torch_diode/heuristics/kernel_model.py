@@ -39,7 +39,7 @@ class KernelConstants:
 
     onednn_us: float = 3.0
     """Overhead of oneDNN's primitive over a plain call."""
-    copy_bytes_a_us: float = 10e3
+    copy_bytes_a_us: float = 20e3
     """Rate of one core at copying an operand into another layout,"""
     transposed_copies: float = 4.0
     """and so many times that for one that is transposed on the way."""
