@@ -81,3 +81,16 @@ def trained(timings: Path) -> Path:
     ended = inside("--seed", "1", "train", *data, *QUICK_TRAINING)
     assert ended.code == 0, ended.err
     return model
+
+
+@pytest.fixture(scope="session")
+def cpu_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of an invented CPU, in a folder of models, its card beside it; it was trained with
+    one and two threads."""
+    from tests.cpu_timings import HARDWARE, cpu_timings
+    from torch_diode.toolkit.training.options import TrainOptions
+    from torch_diode.toolkit.training.train import train
+
+    path = tmp_path_factory.mktemp("models") / "matmul" / HARDWARE / "matmul.pt"
+    train(cpu_timings(), path, TrainOptions(num_epochs=25, hidden_dim=32))
+    return path

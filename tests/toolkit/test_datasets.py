@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from tests import samples
 from torch_diode.files.datasets import read_dataset, write_dataset
-from torch_diode.hardware import detect
+from torch_diode.hardware import cpu, detect
 from torch_diode.toolkit.datasets import (
     build_table,
     convert,
@@ -132,10 +133,10 @@ def test_the_most_accurate_method_of_each_problem_is_kept(messages, progress):
     ]
 
 
-def test_an_unknown_chip_is_known_where_it_is():
-    here = detect("cpu")
-    mine = Dataset.from_timings([Timing(here.name, samples.LINEAR, samples.ATEN, 1.0)])
-    assert hardware_of(mine, "cpu") == here
+def test_an_unknown_chip_is_known_where_it_is(monkeypatch):
+    monkeypatch.setattr(cpu, "cpu_name", lambda info: "abacus-8")
+    mine = Dataset.from_timings([Timing("abacus-8", samples.LINEAR, samples.ATEN, 1.0, threads=2)])
+    assert hardware_of(mine) == replace(detect("cpu"), threads=0)
     other = Dataset.from_timings([Timing("abacus-9", samples.LINEAR, samples.ATEN, 1.0)])
     with pytest.raises(HardwareMismatchError, match="abacus-9, whose properties are not known"):
         hardware_of(other)

@@ -44,7 +44,7 @@ class Decider:
         self.fallback = fallback if fallback is not None else Fallback()
         self.record = record if record is not None else Record()
         self.notes: dict[str, None] = {}
-        self._heuristics: dict[str, Heuristic | DiodeError | None] = {}
+        self._heuristics: dict[tuple[str, int], Heuristic | DiodeError | None] = {}
         self._rankings: BoundedCache[Any, tuple[Candidates, Ranking]]
         self._rankings = BoundedCache(_CACHED_RANKINGS)
         self._lock = threading.Lock()
@@ -86,14 +86,15 @@ class Decider:
 
     def _load_once(self, hardware: Hardware) -> Heuristic | DiodeError | None:
         named = self.settings.heuristic
+        key = hardware.name, hardware.threads
         with self._lock:
-            if hardware.name not in self._heuristics:
-                self._heuristics[hardware.name] = (
+            if key not in self._heuristics:
+                self._heuristics[key] = (
                     self._load(hardware)
                     if named is None
                     else default_heuristic.check_versions(named, hardware, self.settings)
                 )
-            return self._heuristics[hardware.name]
+            return self._heuristics[key]
 
     def _load(self, hardware: Hardware) -> Heuristic | DiodeError | None:
         # On a thread of its own: on a compiling thread torch would load a file's tensors as fake
@@ -109,8 +110,8 @@ class Decider:
         """By hardware, the default heuristic in use or why there is none."""
         missing = default_heuristic.why_no_heuristic(self.settings)
         return {
-            name: value.name if isinstance(value, Heuristic) else str(value or missing)
-            for name, value in list(self._heuristics.items())
+            _label(*key): value.name if isinstance(value, Heuristic) else str(value or missing)
+            for key, value in list(self._heuristics.items())
         }
 
     def has_heuristic(self) -> bool:
@@ -329,3 +330,7 @@ class Decider:
                 epilogue=epilogue,
             )
         )
+
+
+def _label(name: str, threads: int) -> str:
+    return f"{name} with {threads} threads" if threads else name
