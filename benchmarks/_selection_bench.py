@@ -17,7 +17,8 @@ from _selection import DEFAULT, DIODE, NO_MATMUL, PLAIN, TUNED, Row
 
 from torch_diode.candidates.space import canonical_candidate
 from torch_diode.collection.kernels.operands import Operands, operands, tf32_precision
-from torch_diode.collection.timers.cuda import CudaTimer, Launch, half_width
+from torch_diode.collection.timers.cuda import CudaTimer
+from torch_diode.collection.timers.timer import Launch, half_width
 from torch_diode.collection.workers.pool import ProgressMarker
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
 from torch_diode.types.hardware import Hardware

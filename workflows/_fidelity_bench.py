@@ -13,7 +13,8 @@ from _fidelity_plan import Plan
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
 from torch_diode.collection.kernels.operands import operands, tf32_precision
-from torch_diode.collection.timers.cuda import CudaTimer, Launch, Measurement
+from torch_diode.collection.timers.cuda import CudaTimer
+from torch_diode.collection.timers.timer import Launch, Measurement
 from torch_diode.collection.workers.pool import ProgressMarker
 from torch_diode.hardware.versions import versions
 from torch_diode.types.candidate import ATEN, Candidate

@@ -83,7 +83,7 @@ def run_sweep(
         compile_only(groups, library, hardware, given.processes, deadline)
         return
     store = TimingStore(given.output, dataset_provenance())
-    done = {problem for _, problem in store.done()}
+    done = {problem for _, _, problem in store.done()}
     left = [replace(g, tasks=tuple(t for t in g.tasks if t[0] not in done)) for g in groups]
     groups = [group for group in left if group.tasks]
     sweep_run = SweepRun(groups, library, hardware, versions(), given.seed, band)

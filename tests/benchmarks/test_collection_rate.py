@@ -10,7 +10,7 @@ import pytest
 
 from tests.scripts import load_script
 from torch_diode.collection.kernels.library import KernelLibrary
-from torch_diode.collection.plan import exhaustive, vendor_only
+from torch_diode.collection.plan import exhaustive, libraries
 from torch_diode.hardware import detect
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.dataset import Dataset
@@ -109,7 +109,7 @@ def test_the_ratio_is_unknown_only_without_any_result_of_inductor():
 def test_a_sweep_counts_its_timings(monkeypatch):
     """On the CPU, where ATen is the only candidate."""
     pytest.importorskip("triton")
-    monkeypatch.setattr(benchmark, "exhaustive", lambda _: vendor_only)
+    monkeypatch.setattr(benchmark, "exhaustive", lambda _: libraries(detect("cpu")))
     wanted = [MMShape("mm", 8 * i, 24, 24, dtype="float32") for i in range(1, 6)]
     found = benchmark.sweep(wanted, detect("cpu"), seconds=120, processes=1, seed=0)
     assert (found["problems"], found["timings"], found["without_a_time"]) == (5, 5, 0)

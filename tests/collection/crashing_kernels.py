@@ -13,7 +13,7 @@ from torch_diode.collection.kernels.library import KernelSpec
 from torch_diode.collection.kernels.operands import Operands
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cpu import CpuTimer
-from torch_diode.collection.timers.cuda import Launch
+from torch_diode.collection.timers.timer import Launch
 from torch_diode.collection.workers.timing_worker import TimingSettings
 
 

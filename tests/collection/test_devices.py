@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from torch_diode.collection import devices
@@ -20,9 +22,18 @@ def test_the_visible_name_selects_the_gpu(visible, index, expected, monkeypatch)
     assert devices.visible_name(index) == expected
 
 
-def test_the_cpu_has_as_many_processes_as_requested():
+def test_the_cpu_has_one_timing_process():
     assert devices.find_devices("cpu") == devices.Devices(detect("cpu"), ("cpu",))
-    assert devices.find_devices("cpu", 3).names == ("cpu",) * 3
+    assert devices.find_devices("cpu:0").names == ("cpu",)
+
+
+def test_a_cpu_is_one_chip_per_thread_count():
+    cpu = replace(detect("cpu"), units=4, threads=3)
+    assert devices.by_threads(cpu) == (cpu,)
+    assert [chip.threads for chip in devices.by_threads(cpu, (2, 1, 2))] == [2, 1]
+    assert devices.by_threads(H200) == (H200,)
+    with pytest.raises(InvalidValueError, match="--threads: got 5; expected at most 4, the cores"):
+        devices.by_threads(cpu, (1, 5))
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ PROBLEMS = [
 
 
 def sweep_run(problems: list[MMShape], devices: tuple[str, ...] = ("cpu",)) -> SweepRun:
-    groups = plan.plan(problems, plan.vendor_only, cpu_library())
+    groups = plan.plan(problems, plan.libraries(CPU), cpu_library())
     return SweepRun(groups, cpu_library(), CPU, {"torch": "2.13.0"}, devices=devices)
 
 
@@ -34,7 +34,7 @@ def test_groups_are_timed_stored_and_reported(devices, tmp_path):
     run = sweep_run(PROBLEMS, devices)
     with TimingStore(tmp_path) as store:
         run.run(store, 1, time.monotonic() + 60, reports.append)
-        assert store.done() == {(CPU.name, problem) for problem in PROBLEMS}
+        assert store.done() == {(CPU.name, CPU.threads, problem) for problem in PROBLEMS}
     assert sorted(report.name for report in reports) == sorted(g.name for g in run.groups)
     assert [report.problems for report in reports] == [1] * 4
     assert all(report.timed_s > 0 for report in reports)
@@ -68,7 +68,7 @@ class SlowRun(SweepRun):
 
 def test_at_the_deadline_the_current_problem_is_finished_and_stored(tmp_path):
     problems = [MMShape("mm", 8 * i, 24, 24, dtype="float32") for i in range(1, 20)]
-    groups = plan.plan(problems, plan.vendor_only, cpu_library())
+    groups = plan.plan(problems, plan.libraries(CPU), cpu_library())
     reports: list[GroupReport] = []
     run = SlowRun(groups[:1], cpu_library(), CPU, {"torch": "2.13.0"}, devices=("cpu",))
     deadline = time.monotonic() + 5
@@ -76,7 +76,7 @@ def test_at_the_deadline_the_current_problem_is_finished_and_stored(tmp_path):
     with TimingStore(tmp_path) as store:
         run.run(store, 1, deadline, reports.append)
         assert list(tmp_path.glob("shard-*.parquet")), "flushed"
-        assert store.done() == {(CPU.name, groups[0].tasks[0][0])}
+        assert store.done() == {(CPU.name, CPU.threads, groups[0].tasks[0][0])}
     assert [(report.name, report.problems) for report in reports] == [(groups[0].name, 1)]
 
 

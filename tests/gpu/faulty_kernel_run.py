@@ -26,7 +26,7 @@ from torch_diode.collection.plan import Group, Task
 from torch_diode.collection.store.journal import TimingStore
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.sweep_run import SweepRun
-from torch_diode.collection.timers.cuda import Launch
+from torch_diode.collection.timers.timer import Launch
 from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.integration.capture.template_source import template_source
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.scripts import ROOT, load_script, run_script
-from torch_diode.collection.timers.cuda import Measurement
+from torch_diode.collection.timers.timer import Measurement
 from torch_diode.collection.workers.pool import WorkerPool
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.heuristics.analytical import AnalyticalHeuristic

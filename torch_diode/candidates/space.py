@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.candidates.cpu.libraries import cpu_templates
+from torch_diode.candidates.cpu.cpp_gemm import cpp_configs
+from torch_diode.candidates.cpu.libraries import libraries
 from torch_diode.candidates.gpu.eligibility import can_offer, k_splits, offered_templates
 from torch_diode.candidates.gpu.exhaustive import BLOCKS, exhaustive_configs
 from torch_diode.candidates.gpu.resources import (
@@ -28,7 +29,14 @@ from torch_diode.candidates.gpu.resources import (
     resources_of,
     worth_compiling,
 )
-from torch_diode.types.candidate import ATEN, DECOMPOSE_K, TMA_TEMPLATES, Candidate
+from torch_diode.types.candidate import (
+    ATEN,
+    CPP_GEMM,
+    DECOMPOSE_K,
+    TMA_TEMPLATES,
+    Candidate,
+    CppGEMMConfig,
+)
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -43,12 +51,11 @@ def candidate_space(
     """All candidates of a problem: splits of K, ATen, then the configs of each Triton template.
 
     `templates` are those that torch offers; by default what Inductor has for such a problem
-    (`offered_templates`). A template that cannot run the problem, or has no rule here, adds
-    nothing. The arrays are shared and read-only.
+    (`offered_templates`), on a CPU everything that can run it with a constant B. A template that
+    cannot run the problem, or has no rule here, adds nothing. The arrays are shared and read-only.
     """
     if hardware.kind == "cpu":
-        runs = cpu_templates(problem, hardware)
-        return _libraries(runs if templates is None else tuple(n for n in templates if n in runs))
+        return _cpu_space(problem, hardware, None if templates is None else tuple(templates))
     if templates is None:
         offered = offered_templates(problem, hardware)
     else:
@@ -146,9 +153,21 @@ def _fewest_stages(configs: Candidates) -> npt.NDArray[np.bool_]:
     return chosen
 
 
+def _cpu_space(
+    problem: MMShape, hardware: Hardware, templates: tuple[str, ...] | None
+) -> Candidates:
+    runs = libraries(problem, hardware)
+    configs = cpp_configs(problem, hardware)
+    if templates is None:
+        return _cpu_candidates(runs, configs)
+    offered = tuple(name for name in templates if name in runs)
+    return _cpu_candidates(offered, configs if CPP_GEMM in templates else ())
+
+
 @lru_cache(maxsize=64)
-def _libraries(names: tuple[str, ...]) -> Candidates:
-    return _read_only(Candidates.of(map(Candidate, names)))
+def _cpu_candidates(names: tuple[str, ...], configs: tuple[CppGEMMConfig, ...]) -> Candidates:
+    templates = (Candidate(CPP_GEMM, config) for config in configs)
+    return _read_only(Candidates.of([*map(Candidate, names), *templates]))
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ import enum
 import math
 from collections.abc import Mapping
 
-from torch_diode.collection.timers.cuda import Measurement
+from torch_diode.collection.timers.timer import Measurement
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.dataset import Dataset, Provenance
 from torch_diode.types.problem import MMShape

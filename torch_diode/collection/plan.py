@@ -19,7 +19,7 @@ from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelLibrary, KernelSpec
 from torch_diode.collection.kernels.operands import bytes_needed
 from torch_diode.collection.kernels.source import unit_of
-from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K, LIBRARIES
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.hardware import Hardware
@@ -81,9 +81,14 @@ def listed(lists: CandidateRule, hardware: Hardware) -> CandidateRule:
     return rule
 
 
-def vendor_only(problem: MMShape) -> Candidates:
-    """The vendor's kernel alone, for devices without Triton kernels."""
-    return Candidates.of([Candidate(ATEN)])
+def libraries(hardware: Hardware) -> CandidateRule:
+    """The libraries of a CPU, without the C++ template, which is compiled for each problem."""
+
+    def rule(problem: MMShape) -> Candidates:
+        space = candidate_space(problem, hardware)
+        return space.take(np.array([c.template in LIBRARIES for c in space], dtype=bool))
+
+    return rule
 
 
 def plan(

@@ -9,20 +9,26 @@ from typing import Any
 import numpy as np
 import torch
 
+from torch_diode.collection.kernels import cpu
 from torch_diode.collection.kernels.compile import CompileOutcome
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelSpec
-from torch_diode.collection.kernels.operands import Operands, operands, tf32_precision
+from torch_diode.collection.kernels.operands import (
+    Operands,
+    operands,
+    operands_from,
+    tf32_precision,
+)
 from torch_diode.collection.kernels.reference import Reference
 from torch_diode.collection.kernels.split_k import split_launch
-from torch_diode.collection.timers.cuda import CudaTimer, Launch, Measurement
-from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate
+from torch_diode.collection.timers.timer import Launch, Measurement, Timer
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K, LIBRARIES, Candidate
 from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape
 
 Kernel = KernelSpec | tuple[str, str, int]
-"""Unit of verification: a compiled kernel, or a split of K in a dtype."""
+"""Unit of verification: a compiled kernel, a split of K in a dtype, or a library's call."""
 
 
 @dataclass
@@ -36,16 +42,20 @@ class Sweep:
 
     hardware: str
     launcher: Launcher
-    timer: CudaTimer
+    timer: Timer
     releases: Mapping[str, str]
     outcomes: Mapping[KernelSpec, CompileOutcome] = field(default_factory=dict)
     shared_memory: int = 0
     seed: int = 0
     band: float | None = None
+    threads: int = 0
+    """Threads of a CPU; 0 on a GPU."""
     verified: dict[Kernel, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._on_cpu = self.timer.device.type == "cpu"
         self._generator = torch.Generator(self.timer.device).manual_seed(self.seed)
+        self._pool = cpu.RandomPool(self.seed) if self._on_cpu else None
 
     def time(self, problem: MMShape, candidates: Candidates) -> Dataset:
         """Time all candidates on a problem; those that cannot run have another status than ok."""
@@ -53,7 +63,7 @@ class Sweep:
             return self._time(problem, candidates)
 
     def _time(self, problem: MMShape, candidates: Candidates) -> Dataset:
-        tensors = operands(problem, self.timer.device, self._generator)
+        tensors = self._operands(problem)
         status = ["ok"] * len(candidates)
         launches: list[Launch | None] = [None] * len(candidates)
         kernels: list[Kernel | None] = [None] * len(candidates)
@@ -64,6 +74,9 @@ class Sweep:
         self._verify(tensors, kernels, launches, status)
         runnable = [i for i, launch in enumerate(launches) if launch and status[i] == "ok"]
         calls = _calls(launches, runnable)
+        if self._on_cpu:
+            ran = {candidates[i].template for i in runnable}
+            self.timer.keep_cached(cpu.warm_up(sorted(ran), tensors))
         measured = self.timer.measure(calls)
         if self.band is not None:
             vendor = [n for n, i in enumerate(runnable) if kernels[i] is None]
@@ -71,9 +84,16 @@ class Sweep:
         results = dict(zip(runnable, measured, strict=True))
         return self._dataset(problem, candidates, status, results)
 
+    def _operands(self, problem: MMShape) -> Operands:
+        if self._pool is not None:
+            return operands_from(problem, self._pool)
+        return operands(problem, self.timer.device, self._generator)
+
     def _prepare(
         self, tensors: Operands, candidate: Candidate
     ) -> tuple[Kernel | None, Launch | None, str]:
+        if self._on_cpu and candidate.template in LIBRARIES:
+            return self._prepare_library(tensors, candidate.template)
         if candidate.template == ATEN:
             return None, tensors.aten(), "ok"
         if candidate.template == DECOMPOSE_K:
@@ -89,6 +109,18 @@ class Sweep:
             return spec, self.launcher.bind(spec, tensors), "ok"
         except KernelInfeasibleError:
             return None, None, "out_of_resources"
+
+    def _prepare_library(
+        self, tensors: Operands, template: str
+    ) -> tuple[Kernel | None, Launch | None, str]:
+        """A library's call, run once: oneDNN raises where it has no kernel."""
+        kernel = None if template == ATEN else (template, tensors.problem.key, 1)
+        try:
+            launch = cpu.library_launch(template, tensors)
+            launch()
+        except RuntimeError:
+            return kernel, None, "failed"
+        return kernel, launch, "ok"
 
     def _verify(
         self,
@@ -131,6 +163,7 @@ class Sweep:
         columns |= result_columns([results.get(i) for i in range(count)])
         columns |= {name: [text] * count for name, text in self.releases.items()}
         columns["method"] = ["sweep"] * count
+        columns["threads"] = np.full(count, self.threads, np.int16)
         return Dataset.from_columns(columns)
 
 

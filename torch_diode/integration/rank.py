@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torch_diode.candidates import candidate_space
+from torch_diode.candidates.cpu.libraries import PLAIN
 from torch_diode.candidates.gpu.eligibility import plain_templates
 from torch_diode.hardware import detect, known
 from torch_diode.heuristics import policy
@@ -68,7 +69,8 @@ def plain_ranking(
 ) -> tuple[Candidates, Ranking] | None:
     """The candidates of a plain compile with static sizes, and their ranking; None where the
     heuristic abstains."""
-    space = candidate_space(problem, hardware, plain_templates(problem))
+    templates = PLAIN if hardware.kind == "cpu" else plain_templates(problem)
+    space = candidate_space(problem, hardware, templates)
     ranking = heuristic.rank(problem, space, hardware)
     if ranking is None:
         return None

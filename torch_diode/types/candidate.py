@@ -10,11 +10,15 @@ from torch_diode.types import validation
 
 ATEN = "aten"
 ONEDNN = "onednn"
+ATEN_F32 = "aten_f32"
+ONEDNN_F32 = "onednn_f32"
+CONVERTING = (ATEN_F32, ONEDNN_F32)
+"""Libraries on operands converted to float32, for a dtype the CPU has no instructions for."""
 ONEDNN_PACKED = "onednn_packed"
 MKL_PACKED = "mkl_packed"
 PACKED = (ONEDNN_PACKED, MKL_PACKED)
 """Libraries with a constant weight in their own layout, for frozen graphs."""
-LIBRARIES = (ATEN, ONEDNN, *PACKED)
+LIBRARIES = (ATEN, ONEDNN, *CONVERTING, *PACKED)
 CPP_GEMM = "cpp::gemm"
 DECOMPOSE_K = "decompose_k"
 TMA_TEMPLATES = frozenset({"triton::mm_persistent_tma"})

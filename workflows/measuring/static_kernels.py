@@ -18,7 +18,7 @@ from torch._inductor.codecache import PyCodeCache
 from torch._inductor.virtualized import V
 
 from torch_diode.collection.kernels.operands import Operands, tf32_precision
-from torch_diode.collection.timers.cuda import Launch
+from torch_diode.collection.timers.timer import Launch
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration.autotune.feedback import candidate_of
 from torch_diode.integration.capture.default_configs import inputs_of

@@ -16,7 +16,8 @@ import torch
 
 from torch_diode.collection.kernels.operands import Operands, tf32_precision
 from torch_diode.collection.sweep import result_columns
-from torch_diode.collection.timers.cuda import CudaTimer, summarise
+from torch_diode.collection.timers.cuda import CudaTimer
+from torch_diode.collection.timers.timer import summarise
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.dataset import Dataset

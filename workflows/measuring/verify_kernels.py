@@ -10,7 +10,7 @@ import torch
 from torch_diode.collection.kernels.library import KernelInfeasibleError
 from torch_diode.collection.kernels.operands import Operands
 from torch_diode.collection.kernels.reference import Reference
-from torch_diode.collection.timers.cuda import Launch
+from torch_diode.collection.timers.timer import Launch
 from torch_diode.types.errors import DiodeError
 from workflows.measuring.jobs import one_line
 

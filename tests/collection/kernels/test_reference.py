@@ -7,7 +7,7 @@ import torch
 
 from torch_diode.collection.kernels.operands import Operands, operands
 from torch_diode.collection.kernels.reference import TOLERANCE, Reference
-from torch_diode.collection.timers.cuda import Launch
+from torch_diode.collection.timers.timer import Launch
 from torch_diode.types.problem import MMShape
 
 

@@ -40,7 +40,7 @@ def test_finished_problems_are_known_before_and_after_flushing(tmp_path: Path) -
         store.append(finished(0))
         before = store.done()
         store.flush()
-        assert store.done() == before == {("nvidia-h200", MMShape("mm", 1, 64, 64))}
+        assert store.done() == before == {("nvidia-h200", 0, MMShape("mm", 1, 64, 64))}
 
 
 WRITER = """

@@ -1,3 +1,5 @@
+"""The CPU timer, on calls that take a known time and on a machine that is busy."""
+
 from __future__ import annotations
 
 import time
@@ -5,21 +7,61 @@ import time
 import pytest
 
 from torch_diode.collection.kernels.library import KernelInfeasibleError
-from torch_diode.collection.timers.cpu import CpuTimer, cpu_library
+from torch_diode.collection.timers import cpu
+from torch_diode.collection.timers.cpu import CpuTimer, cpu_library, lower_mean
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.errors import DiodeError
 from torch_diode.types.problem import MMShape
 
 
+class Watch:
+    """A watch that finds the first few windows disturbed."""
+
+    def __init__(self, disturbed: int = 0) -> None:
+        self.left = disturbed
+        self.reason = "other programs use 2.0 cores"
+
+    def disturbed(self) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+    def restart(self) -> None:
+        pass
+
+
+def timer(disturbed: int = 0) -> CpuTimer:
+    return CpuTimer(cache_bytes=4096, watch=Watch(disturbed))
+
+
 def test_a_slow_call_takes_longer_than_a_quick_one():
-    quick, slow = CpuTimer(cache_bytes=2048).measure([lambda: None, lambda: time.sleep(0.002)])
+    quick, slow = timer().measure([lambda: None, lambda: time.sleep(0.002)])
     assert 0 < quick.time_us < 1000 < 2000 <= slow.time_us
 
 
-def test_no_sample_is_discarded():
-    timer = CpuTimer(cache_bytes=2048)
-    samples = timer.repeat([lambda: None] * 3, 5)
+def test_samples_of_a_disturbed_window_are_discarded_and_taken_again():
+    busy = timer(disturbed=2)
+    samples = busy.repeat([lambda: None] * 3, 5)
     assert [len(taken) for taken in samples] == [5, 5, 5]
-    assert timer.stalled == 0
+    assert busy.stalled == 30
+
+
+def test_a_machine_that_stays_busy_is_an_error(monkeypatch):
+    monkeypatch.setattr(cpu, "_LONGEST_PAUSE_S", 0)
+    with pytest.raises(DiodeError, match="other programs use 2"):
+        timer(disturbed=100).repeat([lambda: None], 1)
+
+
+def test_the_caches_are_prepared_before_each_round():
+    calls = []
+    timed = timer()
+    timed.keep_cached(lambda: calls.append("warm"))
+    timed.repeat([lambda: calls.append("run")], 2)
+    assert calls == ["warm", "run"] * 2
+
+
+def test_a_time_is_the_mean_of_the_lower_half():
+    measured = lower_mean([10.0, 11.0, 12.0, 13.0, 40.0, 80.0])
+    assert (measured.time_us, measured.repeats) == (11.0, 6)
 
 
 def test_triton_candidates_are_infeasible():

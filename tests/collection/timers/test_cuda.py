@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from torch_diode.collection.timers.cuda import CudaTimer, middle_mean, summarise
+from torch_diode.collection.timers.cuda import CudaTimer
+from torch_diode.collection.timers.timer import middle_mean, summarise
 from torch_diode.types.errors import DiodeError
 
 

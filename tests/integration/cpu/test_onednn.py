@@ -16,6 +16,8 @@ from torch._inductor.utils import run_and_get_code
 
 from torch_diode.heuristics.custom import CustomHeuristic
 from torch_diode.integration import registration
+from torch_diode.integration.hooks import device_hardware
+from torch_diode.types.hardware import Hardware
 
 OPERATOR = "mkldnn._linear_pointwise"
 
@@ -25,6 +27,7 @@ def prefer_onednn(problem: Any, candidates: Any) -> Any:
 
 
 RULE = CustomHeuristic(prefer_onednn)
+NO_HALF_PRECISION = Hardware("amd-zen3", "cpu", "x86_64", threads=1, instruction_sets=("avx2",))
 
 
 @pytest.fixture(autouse=True)
@@ -101,6 +104,37 @@ def halved_bias(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def matrix_bias(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.addmm(a[:, : b.shape[1]], a, b)
+
+
+@pytest.mark.parametrize(
+    ("op", "sizes", "template"),
+    [
+        ("mm", [(64, 128), (128, 96)], "onednn_f32"),
+        ("addmm", [(96,), (64, 128), (128, 96)], "onednn_f32"),
+        ("bmm", [(6, 64, 128), (6, 128, 96)], "aten_f32"),
+        ("bmm", [(3, 256, 256), (3, 256, 256)], "onednn_f32"),
+    ],
+)
+def test_a_half_precision_is_converted_to_float32(
+    op: str, sizes: list[tuple[int, ...]], template: str
+) -> None:
+    function = getattr(torch, op)
+    operands = [torch.randn(size, dtype=torch.float16) for size in sizes]
+    rule = CustomHeuristic(lambda _, offered: [c for c in offered if c.template == template])
+    with registration.using(rule), device_hardware.pretending(NO_HALF_PRECISION):
+        result = torch.compile(function)(*operands)
+        assert registration.explain()[-1].winner.candidate.template == template
+    exact = function(*(operand.double() for operand in operands)).half()
+    torch.testing.assert_close(result, exact, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("op", ["bmm", "baddbmm"])
+def test_a_batch_of_large_matrices_is_a_call_of_onednn_each(op: str) -> None:
+    operands = [torch.randn(3, 192, 192) for _ in range(2 if op == "bmm" else 3)]
+    function = getattr(torch, op)
+    result, code = compiled(function, *operands)
+    assert code.count(OPERATOR) >= 3
+    torch.testing.assert_close(result, function(*operands))
 
 
 @pytest.mark.parametrize("function", [batched, halved_bias, matrix_bias])

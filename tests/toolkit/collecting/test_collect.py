@@ -164,13 +164,49 @@ def test_a_finished_output_is_refused_replaced_or_accepted(tmp_path):
     assert not collect(output, SMALL, again).reused
 
 
-def test_several_workers_make_one_output(tmp_path):
+TWO_CORES = pytest.mark.skipif(detect("cpu").units < 2, reason="needs two cores")
+
+
+@TWO_CORES
+def test_every_problem_is_timed_once_per_thread_count(tmp_path):
     reports: list[Progress] = []
-    options = CollectOptions(device="cpu", workers=3, chunk_size=2)
+    options = CollectOptions(device="cpu", threads=(2, 1), chunk_size=2)
     result = collect(tmp_path / "t.parquet", SMALL, options, progress=reports.append)
-    assert f"on 3 × {detect('cpu').name}" in messages(reports)
-    assert len(result.dataset) == len(result.dataset.problems) == 12
-    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+    assert "12 problems in" in messages(reports)
+    for text in ("2 threads", "1 thread"):
+        assert f"on 1 × {detect('cpu').name}, {text}\n" in messages(reports) + "\n"
+    assert len(result.problems) == 12
+    assert len(result.dataset.problems) == 24
+    timed = {(timing.problem, timing.threads) for timing in result.dataset}
+    assert timed == {(p, n) for p in result.problems for n in (1, 2)}
+    assert {(r.total, r.unit) for r in reports if r.stage == "Timing"} == {(24, "problems")}
+
+
+@TWO_CORES
+def test_an_interrupted_collection_continues_at_its_thread_count(tmp_path):
+    options = CollectOptions(device="cpu", seed=42, threads=(1, 2))
+    with pytest.raises(KeyboardInterrupt):
+        collect(tmp_path / "t.parquet", SMALL, options, progress=interrupt_after(15))
+    with pytest.raises(FileFaultError, match=r"with threads \[1, 2\]; got \[1\]"):
+        collect(tmp_path / "t.parquet", SMALL, CollectOptions(device="cpu", seed=42, threads=(1,)))
+    reports: list[Progress] = []
+    result = collect(tmp_path / "t.parquet", SMALL, options, progress=reports.append)
+    assert "15 problems are done" in messages(reports)
+    assert "1 thread\n" not in messages(reports)
+    assert len(result.dataset.problems) == 24
+
+
+def test_wrong_threads_and_workers_are_refused(tmp_path):
+    cores = detect("cpu").units
+    with pytest.raises(InvalidValueError, match=f"--threads: got 4000; expected at most {cores}"):
+        collect(tmp_path / "t.json", SMALL, CollectOptions(device="cpu", threads=(1, 4000)))
+    with pytest.raises(InvalidValueError, match="threads: got 0"):
+        CollectOptions(device="cpu", threads=(0,))
+    with pytest.raises(InvalidValueError, match="--threads: got 2 for cuda:0; expected none"):
+        CollectOptions(device="cuda:0", threads=(2,))
+    with pytest.raises(InvalidValueError, match="--workers: got 2; expected one on a CPU"):
+        CollectOptions(device="cpu", workers=2)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture

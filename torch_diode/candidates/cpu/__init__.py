@@ -1,1 +1,1 @@
-"""Candidates on a CPU: library kernels."""
+"""Candidates on a CPU: library kernels, and micro-kernels of Inductor's C++ template."""

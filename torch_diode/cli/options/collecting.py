@@ -49,7 +49,11 @@ Method = Annotated[
 ChunkSize = Annotated[int | None, typer.Option(help="Problems that wait for kernels together.")]
 Processes = Annotated[int, typer.Option(help="Compiling processes; 0 for all cores but two.")]
 Workers = Annotated[
-    int, typer.Option(help="Timing processes; 0 for one on each GPU, or one on the CPU.")
+    int, typer.Option(help="Timing processes; 0 for one on each GPU. A CPU has one.")
+]
+Threads = Annotated[
+    list[int] | None,
+    typer.Option(help="Thread counts to time a CPU with, such as 1 2; torch's own by default."),
 ]
 Ray = Annotated[
     str | None, typer.Option(help="Address of a Ray cluster to time on: auto, or host:6379.")
@@ -94,7 +98,7 @@ def collect_options(context: typer.Context, parameters: Mapping[str, Any]) -> Co
     shared = context.obj
     return build(
         CollectOptions,
-        parameters,
+        {**parameters, "threads": tuple(parameters["threads"] or ())},
         seed=shared.seed or 0,
         device=shared.device,
         format=shared.form,

@@ -14,6 +14,7 @@ SEVERAL: dict[str, Callable[[str], bool]] = {
     "--file-extensions": lambda value: value.lstrip(".").isalnum(),
     "--input-files": bool,
     "--operations": OPS.__contains__,
+    "--threads": str.isdecimal,
 }
 """The options, and what can be one more value: anything else is the command's own argument."""
 _TAKE_A_VALUE = ("--format", "--seed", "--device")

@@ -17,6 +17,7 @@ from typing import Any
 
 from torch_diode.collection.cluster.node import NodeFinished, NodeReady, NodeSettings
 from torch_diode.collection.cluster.ray_actor import ClusterWorker
+from torch_diode.collection.devices import CPU, is_cpu
 from torch_diode.collection.plan import Group
 from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.types.errors import DiodeError, MissingPartError
@@ -100,6 +101,8 @@ class RayCluster:
         """Time every problem of these groups; `keep` is called with each result."""
         todo = deque(groups)
         done: set[MMShape] = set()
+        for node in self._nodes.values():
+            node.has_settings = False
         while todo or any(node.left for node in self._nodes.values()):
             self._start_nodes()
             self._check_alive()
@@ -126,12 +129,12 @@ class RayCluster:
         if time.monotonic() - self._last_check < _SECONDS_BETWEEN_CHECKS:
             return
         self._last_check = time.monotonic()
-        kind = "CPU" if self._settings.device == "cpu" else "GPU"
+        kind = "CPU" if is_cpu(self._settings.device) else "GPU"
         for machine in self._ray.nodes():
             name, amount = machine["NodeID"], machine["Resources"].get(kind, 0)
             skip = name in self._nodes or self._starts.get(name, 0) >= _MOST_STARTS
             if machine["Alive"] and amount and not skip:
-                self._start(name, {"num_cpus": 1} if kind == "CPU" else {"num_gpus": amount})
+                self._start(name, {f"num_{kind.lower()}s": amount})
 
     def _start(self, name: str, resources: dict[str, float]) -> None:
         strategies = importlib.import_module("ray.util.scheduling_strategies")
@@ -233,7 +236,9 @@ class RayCluster:
 
 def _kind(ready: NodeReady) -> tuple[str, ...]:
     """Chip and versions, the same for all timings of one output."""
-    return (ready.hardware.name, *(f"{name} {text}" for name, text in ready.versions.items()))
+    chip = ready.hardware
+    cores = (f"{chip.units} cores",) if chip.kind == CPU else ()
+    return (chip.name, *cores, *(f"{name} {text}" for name, text in ready.versions.items()))
 
 
 def _check_reachable(address: str) -> None:

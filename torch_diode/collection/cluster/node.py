@@ -57,13 +57,22 @@ def serve(connection: Connection) -> None:
     connection.send(NodeReady(devices.hardware, len(devices.names), versions()))
     settings: TimingSettings = connection.recv()
     processes = node_settings.processes or compiling_processes()
-    with Scheduler(settings, devices.names, processes) as scheduler:
-        while True:
-            wait([connection, *scheduler.connections()], None)
-            while connection.poll():
-                scheduler.add_group(connection.recv())
-            for timed in scheduler.advance():
-                connection.send(NodeFinished(timed.problem, timed.dataset))
+    while True:
+        with Scheduler(settings, devices.names, processes) as scheduler:
+            settings = _time(connection, scheduler)
+
+
+def _time(connection: Connection, scheduler: Scheduler) -> TimingSettings:
+    """Time the groups received until other settings are: those of the next thread count."""
+    while True:
+        wait([connection, *scheduler.connections()], None)
+        while connection.poll():
+            message = connection.recv()
+            if isinstance(message, TimingSettings):
+                return message
+            scheduler.add_group(message)
+        for timed in scheduler.advance():
+            connection.send(NodeFinished(timed.problem, timed.dataset))
 
 
 def compiling_processes() -> int:

@@ -14,7 +14,7 @@ import torch
 from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec, SweepKernel
 from torch_diode.collection.kernels.operands import Operands
 from torch_diode.collection.kernels.source import unit_of
-from torch_diode.collection.timers.cuda import Launch
+from torch_diode.collection.timers.timer import Launch
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.problem import DTYPE_BYTES, MMShape
 

@@ -51,8 +51,21 @@ def bytes_needed(problem: MMShape) -> int:
     return problem.bytes_moved + problem.B * problem.M * problem.N * DTYPE_BYTES[problem.out_dtype]
 
 
+RandomTensor = Callable[[torch.dtype, tuple[int, ...]], torch.Tensor]
+"""Makes a tensor of random values of a dtype and a shape."""
+
+
 def operands(problem: MMShape, device: torch.device, generator: torch.Generator) -> Operands:
     """Random tensors for a problem; kernels run faster on zeros than on real data."""
+
+    def draw(dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
+        return torch.randn(*shape, dtype=dtype, device=device, generator=generator)
+
+    return operands_from(problem, draw)
+
+
+def operands_from(problem: MMShape, random: RandomTensor) -> Operands:
+    """A problem's tensors with values from this source."""
     if problem.out_dtype != problem.dtype:
         raise InvalidValueError(
             f"operands: got {problem.dtype} to {problem.out_dtype}; expected one dtype throughout"
@@ -61,14 +74,13 @@ def operands(problem: MMShape, device: torch.device, generator: torch.Generator)
     batch = (problem.B,) if problem.op in BATCHED else ()
 
     def values(*shape: int) -> torch.Tensor:
-        return torch.randn(*shape, dtype=dtype, device=device, generator=generator)
+        return random(dtype, shape)
 
     def matrix(rows: int, columns: int, transposed: bool) -> torch.Tensor:
         if transposed:
             return values(*batch, columns, rows).mT
         return values(*batch, rows, columns)
 
-    out = torch.empty(*batch, problem.M, problem.N, dtype=dtype, device=device)
     bias = None
     if problem.bias == "vector":
         bias = values(problem.N)
@@ -76,4 +88,5 @@ def operands(problem: MMShape, device: torch.device, generator: torch.Generator)
         bias = values(*batch, problem.M, problem.N)
     a = matrix(problem.M, problem.K, problem.transpose_a)
     b = matrix(problem.K, problem.N, problem.transpose_b)
+    out = a.new_empty(*batch, problem.M, problem.N)
     return Operands(problem, a, b, out, bias)

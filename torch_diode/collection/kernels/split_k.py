@@ -12,7 +12,7 @@ from functools import lru_cache
 import torch
 
 from torch_diode.collection.kernels.operands import Operands
-from torch_diode.collection.timers.cuda import Launch
+from torch_diode.collection.timers.timer import Launch
 
 
 def split_launch(tensors: Operands, parts: int) -> Launch:

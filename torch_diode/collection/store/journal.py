@@ -49,8 +49,8 @@ class TimingStore:
         self._stream = self._journal.open("ab", buffering=0)
         fcntl.flock(self._stream, fcntl.LOCK_EX)
 
-    def done(self) -> set[tuple[str, MMShape]]:
-        """Hardware and problem of everything finished, by any collector."""
+    def done(self) -> set[tuple[str, int, MMShape]]:
+        """Hardware, threads and problem of everything finished, by any collector."""
         try:
             parts = [read_parquet(file) for file in shards(self.directory, ("parquet",))]
         except EmptySelectionError:
@@ -58,7 +58,10 @@ class TimingStore:
         problems = set()
         for part in [*parts, *self._parts]:
             for row in part.problems.first.tolist():
-                problems.add((part.table.column("hardware")[row].as_py(), part.problem(row)))
+                hardware, threads = (
+                    part.table.column(name)[row].as_py() for name in ("hardware", "threads")
+                )
+                problems.add((hardware, threads, part.problem(row)))
         return problems
 
     def append(self, finished: Dataset) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 import torch
 
 from torch_diode.collection.kernels.compile import CompileOutcome
@@ -16,6 +17,7 @@ from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cpu import CpuTimer
 from torch_diode.collection.timers.cuda import CudaTimer
+from torch_diode.collection.timers.timer import Timer
 from torch_diode.collection.workers.pool import WORKING, ProgressMarker
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import Dataset
@@ -40,10 +42,8 @@ class TimingSettings:
     def sweep(self, outcomes: Mapping[KernelSpec, CompileOutcome], seed: int) -> Sweep:
         """Create the sweep on the visible device; called once, in the timing process."""
         if self.hardware.kind == CPU:
-            # One thread: parallel processes must not share cores, and a forked process cannot use
-            # the OpenMP threads its parent has started.
-            torch.set_num_threads(1)
-            timer: CudaTimer = CpuTimer(seed)
+            torch.set_num_threads(self.hardware.threads)
+            timer: Timer = CpuTimer(seed, self.hardware.l3_bytes)
         else:
             device = torch.device("cuda", torch.cuda.current_device())
             timer = CudaTimer(device, self.hardware.l2_bytes, seed)
@@ -56,6 +56,7 @@ class TimingSettings:
             self.hardware.shared_memory_per_block,
             seed,
             self.band,
+            self.hardware.threads,
         )
 
 
@@ -91,6 +92,7 @@ class TimingWorker:
     def __init__(self, settings: TimingSettings, progress: ProgressMarker, seed: int) -> None:
         self._outcomes: dict[KernelSpec, CompileOutcome] = {}
         self._sweep = settings.sweep(self._outcomes, seed)
+        self._threads = settings.hardware.threads
         self._progress = progress
         self._cuda = self._sweep.timer.device.type == "cuda"
 
@@ -133,7 +135,8 @@ class TimingWorker:
         keep[list(request.failed)] = False
         parts = []
         if any(keep):
-            parts.append(self._sweep.time(request.problem, request.candidates.take(keep)))
+            timed = self._sweep.time(request.problem, request.candidates.take(keep))
+            parts.append(_with_threads(timed, self._threads))
         if request.failed:
             parts.append(self._failures(request))
         return Dataset.merge(parts)
@@ -150,9 +153,16 @@ class TimingWorker:
                 repeats=0,
                 torch=releases.get("torch", ""),
                 triton=releases.get("triton", ""),
+                threads=self._threads,
             )
             for index in request.failed
         )
+
+
+def _with_threads(dataset: Dataset, threads: int) -> Dataset:
+    column = pa.array(np.full(len(dataset), threads))
+    index = dataset.table.column_names.index("threads")
+    return Dataset(dataset.table.set_column(index, "threads", column), dataset.provenance)
 
 
 def timing_handler_factory(

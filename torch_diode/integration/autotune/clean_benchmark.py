@@ -23,8 +23,9 @@ from torch._inductor.select_algorithm import (
 )
 
 from torch_diode.collection.timers.cpu import CpuTimer
-from torch_diode.collection.timers.cuda import CudaTimer, Launch, Measurement
+from torch_diode.collection.timers.cuda import CudaTimer
 from torch_diode.collection.timers.queue_delay import QueueDelay
+from torch_diode.collection.timers.timer import Launch, Measurement, Timer
 from torch_diode.integration.deciding.choice_builder import BENCHMARK_SET
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import Fallback
@@ -55,7 +56,7 @@ class CleanBenchmark:
         self._users = 0
         self._set_fallback: Fallback | None = None
         self._lock = threading.RLock()
-        self._timers: dict[torch.device, CudaTimer] = {}
+        self._timers: dict[torch.device, Timer] = {}
         self._queue_delays: dict[torch.device, QueueDelay] = {}
         self._known: BoundedCache[tuple[Any, ...], dict[str, tuple[float, Measurement | None]]] = (
             BoundedCache(_CACHED_MATMULS)
@@ -215,21 +216,22 @@ class CleanBenchmark:
             for choice in choices:
                 torch_compat.release_launch(choice)
 
-    def _measured(self, timer: CudaTimer, launches: Sequence[Launch]) -> list[Measurement]:
+    def _measured(self, timer: Timer, launches: Sequence[Launch]) -> list[Measurement]:
         if self._users:
             return timer.measure(launches)
         found = timer.measure(launches, _BENCHMARK_SET_ROUNDS)
-        self._queue_delays[timer.device] = timer.queue_delay
+        if isinstance(timer, CudaTimer):
+            self._queue_delays[timer.device] = timer.queue_delay
         return found
 
-    def _timer(self, device: torch.device) -> CudaTimer | None:
+    def _timer(self, device: torch.device) -> Timer | None:
         """The device's timer. Kept while a collector is open; otherwise the buffer that flushes the
         L2 is freed, and only the queue delay is kept."""
         known = self._timers.get(device)
         if known is not None or device.type not in ("cuda", "cpu"):
             return known
         if device.type == "cpu":
-            timer: CudaTimer = CpuTimer()
+            timer: Timer = CpuTimer()
         else:
             l2_bytes = device_hardware.hardware_of(device).l2_bytes
             delay = self._queue_delays.get(device, QueueDelay())

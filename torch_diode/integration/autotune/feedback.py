@@ -15,7 +15,7 @@ from torch._inductor.kernel_inputs import MMKernelInputs
 
 from torch_diode.collection.feedback_timings import METHOD, CollectionMode, FeedbackTimings
 from torch_diode.collection.kernels.operands import operands, tf32_precision
-from torch_diode.collection.timers.cuda import Measurement
+from torch_diode.collection.timers.timer import Measurement
 from torch_diode.files.datasets import write_dataset
 from torch_diode.integration.autotune.clean_benchmark import clean_benchmark
 from torch_diode.integration.deciding.problem import problem_of

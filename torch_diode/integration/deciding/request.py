@@ -25,7 +25,7 @@ from torch.utils._sympy.functions import Mod
 from torch_diode.integration.deciding import template_kwargs
 from torch_diode.integration.deciding.problem import WITH_BIAS
 from torch_diode.integration.hooks import torch_compat
-from torch_diode.types.candidate import ATEN, ONEDNN, Candidate, TritonGEMMConfig
+from torch_diode.types.candidate import ATEN, LIBRARIES, Candidate, TritonGEMMConfig
 from torch_diode.types.problem import BATCHED
 
 _offers: WeakKeyDictionary[Any, dict[Any, dict[str, Any]]] = WeakKeyDictionary()
@@ -167,12 +167,9 @@ class ChoiceRequest:
         return self.inputs.mat1mat2()[0].get_size()[0], most
 
     def _cpu_libraries(self) -> dict[str, Any]:
-        from torch_diode.integration.cpu import onednn
+        from torch_diode.integration.cpu.onednn import library_choices
 
-        choice = onednn.onednn_choice(self.op)
-        if choice is None or onednn.why_unavailable() or not onednn.takes(self.inputs, self.op):
-            return {}
-        return {ONEDNN: choice}
+        return dict(library_choices(self.inputs, self.op))
 
     def _triton_templates(self, tma: bool) -> dict[str, Any]:
         layout = self._fixed_layout
@@ -207,7 +204,7 @@ class ChoiceRequest:
         """The candidate as a choice object; None where Inductor cannot create it."""
         if not self._batch_always_fits:
             return None
-        if candidate.template == ONEDNN:
+        if candidate.template in LIBRARIES:
             return torch_compat.library_choice(template, self.inputs, self._fixed_layout)
         derived = self._derived.get(candidate.template)
         if derived is None:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
+from torch_diode.collection.devices import is_cpu
 from torch_diode.collection.sampling_options import ShapeSampling
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.toolkit.progress import ProgressCallback, log_progress
 from torch_diode.types import validation
 from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import EmptySelectionError
+from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.problem import OPS, MMShape
 from torch_diode.types.shapes import OperationShapeSet, ShapeSet
 
@@ -37,7 +38,9 @@ class CollectOptions:
     processes: int = 0
     """Compiling processes; 0 for all cores but two."""
     workers: int = 0
-    """Timing processes; 0 for one per GPU, or one on the CPU."""
+    """Timing processes; 0 for one per GPU. A CPU has one."""
+    threads: tuple[int, ...] = ()
+    """Thread counts to time a CPU with, each problem once per count; torch's own by default."""
     ray: str | None = None
     """Address of a Ray cluster to time on: `auto` or `host:6379`."""
     overwrite: bool = False
@@ -55,8 +58,23 @@ class CollectOptions:
         validation.one_of("collect", "method", self.method, METHODS)
         validation.whole_number("collect", "processes", self.processes, low=0)
         validation.whole_number("collect", "workers", self.workers, low=0)
+        self._check_cpu()
         if self.chunk_size is not None:
             validation.whole_number("collect", "chunk-size", self.chunk_size, low=1)
+
+    def _check_cpu(self) -> None:
+        for count in self.threads:
+            validation.whole_number("collect", "threads", count, low=1)
+        if self.threads and not is_cpu(self.device):
+            raise InvalidValueError(
+                f"--threads: got {self.threads[0]} for {self.device or 'a GPU'}; expected none, "
+                "since threads are those of a CPU; leave it out or give --device cpu"
+            )
+        if self.workers > 1 and is_cpu(self.device):
+            raise InvalidValueError(
+                f"--workers: got {self.workers}; expected one on a CPU: processes that share its "
+                "cores would disturb each other's timings"
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_diode.collection import plan
-from torch_diode.collection.devices import Devices, find_devices
+from torch_diode.collection.devices import Devices, by_threads, find_devices
 from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.plan import Group
 from torch_diode.collection.store.journal import TimingStore
@@ -73,6 +73,7 @@ class CollectionRun:
         else:
             self._devices = _devices(options.device, options.workers)
             self.hardware = self._devices.hardware
+        self._chips = by_threads(self.hardware, options.threads)
         self._check_method()
 
     def _check_method(self) -> None:
@@ -125,12 +126,19 @@ class CollectionRun:
             store = parts.store(self._provenance(settings))
             with store:
                 done = store.done()
-                left = [p for p in problems if (self.hardware.name, p) not in done]
-                count = len(problems) - len(left)
+                left = {
+                    chip: [p for p in problems if (chip.name, chip.threads, p) not in done]
+                    for chip in self._chips
+                }
+                total = len(problems) * len(left)
+                count = total - sum(map(len, left.values()))
                 if count:
                     self._message(f"{parts.directory}: {count:,} problems are done")
-                store.on_append = _TimingProgress(len(problems), count, self.progress)
-                self._time(left, store)
+                store.on_append = _TimingProgress(total, count, self.progress)
+                for chip, undone in left.items():
+                    if undone:
+                        self._time(chip, undone, store)
+                self._report_losses()
             return parts.finish(self._form)
         except KeyboardInterrupt:
             self._message(
@@ -167,9 +175,11 @@ class CollectionRun:
     ) -> dict[str, Any]:
         """All that a rerun has to agree in; last the problems themselves, whatever chose them."""
         keys = "\n".join(problem.key for problem in problems)
+        threads = {"threads": [chip.threads for chip in self._chips if chip.threads]}
         return {
             "command": command,
             "hardware": self.hardware.name,
+            **(threads if self.hardware.kind == "cpu" else {}),
             "method": self.options.method,
             "search-space": self.options.search_space,
             "seed": self.options.seed,
@@ -178,20 +188,17 @@ class CollectionRun:
             "problems": hashlib.sha256(keys.encode()).hexdigest()[:16],
         }
 
-    def _time(self, problems: Sequence[MMShape], store: TimingStore) -> None:
-        if not problems:
-            return
+    def _time(self, chip: Hardware, problems: Sequence[MMShape], store: TimingStore) -> None:
         if self.options.method == "feedback":
             self._autotune(problems, store)
             return
         library = self._library()
         groups = plan.plan(problems, self._rule(problems), library, self._chunk(problems))
-        self._report_plan(problems, groups)
+        self._report_plan(chip, problems, groups)
         if self._cluster is not None:
-            self._time_on_cluster(self._cluster, groups, library, store)
+            self._time_on_cluster(self._cluster, chip, groups, library, store)
         else:
-            self._time_here(groups, library, store)
-        self._report_losses()
+            self._time_here(chip, groups, library, store)
 
     def _library(self) -> KernelLibrary:
         if self.hardware.kind == "cpu":
@@ -207,29 +214,37 @@ class CollectionRun:
         share = len(problems) // (_GROUPS_PER_MACHINE * max(len(self._cluster), 1))
         return min(max(share, 1), plan.CHUNK)
 
-    def _report_plan(self, problems: Sequence[MMShape], groups: Sequence[Group]) -> None:
+    def _report_plan(
+        self, chip: Hardware, problems: Sequence[MMShape], groups: Sequence[Group]
+    ) -> None:
         kernels = len({spec for group in groups for spec in group.specs})
         if self._cluster is not None:
             count = len(self._cluster)
-            where = f"{count} machine{'s' * (count != 1)} with {self.hardware.name}"
+            where = f"{count} machine{'s' * (count != 1)} with {chip.name}"
         else:
-            where = f"{len(self._devices.names)} × {self.hardware.name}"
+            where = f"{len(self._devices.names)} × {chip.name}"
             if self._devices.others:
                 self._note(f"left alone, of another kind: {', '.join(self._devices.others)}")
+        if chip.threads:
+            where += f", {chip.threads} thread{'s' * (chip.threads != 1)}"
         self._message(
             f"{len(problems):,} problems in {len(groups):,} groups, {kernels:,} kernels to "
             f"compile, on {where}"
         )
 
     def _time_here(
-        self, groups: Sequence[Group], library: KernelLibrary, store: TimingStore
+        self,
+        chip: Hardware,
+        groups: Sequence[Group],
+        library: KernelLibrary,
+        store: TimingStore,
     ) -> None:
         from torch_diode.collection.cluster.node import compiling_processes
         from torch_diode.collection.sweep_run import GroupReport, SweepRun
 
         names = self._devices.names
         seed = self.options.seed
-        sweep = SweepRun(groups, library, self.hardware, self._versions, seed, devices=names)
+        sweep = SweepRun(groups, library, chip, self._versions, seed, devices=names)
         reports: list[GroupReport] = []
         processes = self.options.processes or compiling_processes()
         sweep.run(store, processes, time.monotonic() + _FOREVER, reports.append)
@@ -244,6 +259,7 @@ class CollectionRun:
     def _time_on_cluster(
         self,
         cluster: RayCluster,
+        chip: Hardware,
         groups: Sequence[Group],
         library: KernelLibrary,
         store: TimingStore,
@@ -258,7 +274,7 @@ class CollectionRun:
                 self._wrong += finished.dataset.table.column("status").to_pylist().count("wrong")
                 store.append(finished.dataset)
 
-        settings = TimingSettings(library, self.hardware, self._versions, self.options.seed)
+        settings = TimingSettings(library, chip, self._versions, self.options.seed)
         cluster.time(groups, settings, keep)
 
     def _report_losses(self) -> None:
@@ -272,7 +288,7 @@ class CollectionRun:
 
     def _rule(self, problems: Sequence[MMShape]) -> plan.CandidateRule:
         if self.hardware.kind == "cpu":
-            return plan.vendor_only
+            return plan.libraries(self.hardware)
         if self.options.search_space == "EXHAUSTIVE":
             return plan.exhaustive(self.hardware)
         if self._cluster is not None:

@@ -142,7 +142,7 @@ def children(pid: int) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_lost_timing_process_is_replaced_and_a_killed_collector_leaves_none(folder):
-    with started(*CPU, *MANY, "--workers", "2") as collector:
+    with started(*CPU, *MANY) as collector:
         wait_for_timings(folder / "t.parquet.parts")
         os.kill(children(collector.pid)[0], signal.SIGKILL)
         output, errors = collector.communicate(timeout=120)
@@ -151,7 +151,7 @@ def test_a_lost_timing_process_is_replaced_and_a_killed_collector_leaves_none(fo
     dataset = read_dataset(folder / "t.parquet")
     assert len(dataset) == len(dataset.problems) == 150
     assert dataset.texts("status") == ["ok"]
-    with started(*CPU, *MANY, "--workers", "2", "--overwrite") as collector:
+    with started(*CPU, *MANY, "--overwrite") as collector:
         wait_for_timings(folder / "t.parquet.parts")
         workers = children(collector.pid)
         collector.kill()
@@ -177,6 +177,9 @@ def test_a_lost_timing_process_is_replaced_and_a_killed_collector_leaves_none(fo
         (["--num-shapes", "0"], "num-shapes: got 0; expected a whole number from 1"),
         (["--chunk-size", "0"], "chunk-size: got 0"),
         (["--workers", "-1"], "workers: got -1"),
+        (["--workers", "2"], "--workers: got 2; expected one on a CPU"),
+        (["--threads", "1", "4000"], "--threads: got 4000; expected at most"),
+        (["--threads", "0"], "threads: got 0"),
         (["--processes", "-1"], "processes: got -1"),
         (["--log-normal", "--log-normal-m-std", "-1"], "log-normal-m-std: got -1.0"),
         (["--log-normal", "--log-normal-k-mean", "nan"], "log-normal-k-mean: got nan"),

@@ -32,6 +32,7 @@ def collect_and_train(
     chunk_size: options.ChunkSize = None,
     processes: options.Processes = 0,
     workers: options.Workers = 0,
+    threads: options.Threads = None,
     ray: options.Ray = None,
     overwrite: options.Overwrite = False,
     num_shapes: options.NumShapes = ShapeSampling.num_shapes,

@@ -1,0 +1,36 @@
+"""Inductor's C++ GEMM template: which problems it can pay for, and with which micro-kernels.
+
+The template packs a constant B into panels as wide as its micro-kernel. Inductor picks the
+micro-kernel by a fixed rule from a list of three; most of those here are not in its list.
+"""
+
+from __future__ import annotations
+
+from torch_diode.candidates.cpu.libraries import packed_runs
+from torch_diode.types.candidate import CppGEMMConfig
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.problem import MMShape
+
+MOST_ROWS = 32
+"""Beyond, oneDNN with a packed weight was never slower on any problem measured."""
+
+# By instruction set, best first. The micro-kernel holds block_m x block_n sums in vector registers,
+# so block_n is a multiple of the vector's length: 16 floats with AVX-512, 8 with AVX2.
+_BLOCKINGS = {
+    "avx512f": ((4, 32), (8, 16), (12, 16), (16, 16)),
+    "avx2": ((4, 16), (6, 16), (8, 8), (4, 24)),
+}
+
+
+def cpp_configs(problem: MMShape, hardware: Hardware) -> tuple[CppGEMMConfig, ...]:
+    """The micro-kernels worth trying on a problem; none where the template cannot pay.
+
+    Only float32: for other dtypes it is slower than oneDNN without matrix instructions, and with
+    them it is theirs that oneDNN uses too.
+    """
+    if problem.dtype != "float32" or problem.M > MOST_ROWS or not packed_runs(problem, hardware):
+        return ()
+    for name, blockings in _BLOCKINGS.items():
+        if name in hardware.instruction_sets:
+            return tuple(CppGEMMConfig(*blocking) for blocking in blockings)
+    return ()
