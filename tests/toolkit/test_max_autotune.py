@@ -74,7 +74,10 @@ def test_a_solution_of_other_problems_or_of_a_mistyped_path_is_refused(trained, 
     (tmp_path / "s.json").write_text(json.dumps({"name": "x", "configs": [entry]}))
     with pytest.raises(EmptySelectionError, match="none was timed on any problem"):
         validate_max_autotune(apart, tmp_path / "s.json", trained)
-    with pytest.raises(FileFaultError, match=r"nor a folder .*nowhere to make it in"):
+    with pytest.raises(
+        FileFaultError,
+        match=r"s\.json: no such file, nor a folder .*nowhere to make it in; check the path",
+    ):
         validate_max_autotune(apart, tmp_path / "nowhere" / "s.json", trained)
 
 
