@@ -1,7 +1,5 @@
 """What hypothesis draws: problems, candidates, timings and datasets, every valid kind of them."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The program, run as a person runs it."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -1,7 +1,5 @@
 """`collect --ray` on a real cluster of several nodes, as a person runs it."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -11,8 +11,6 @@ catch. The other half start from files without page checksums, so that the decod
 exposed to the bytes.
 """
 
-from __future__ import annotations
-
 import argparse
 import copy
 import io

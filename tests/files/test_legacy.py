@@ -1,7 +1,5 @@
 """Files of the first version, as they were written then, under `golden/`."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

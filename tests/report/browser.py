@@ -1,7 +1,5 @@
 """A real browser without a window, with a profile of its own."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """validate_max_autotune() as a Python function; tests/cli has the command."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A user's program, run as Python would run it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

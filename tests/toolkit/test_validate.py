@@ -1,7 +1,5 @@
 """validate() as a Python function; tests/cli has the command."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

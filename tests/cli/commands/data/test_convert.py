@@ -1,7 +1,5 @@
 """The command; tests/toolkit/test_datasets.py has the function."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

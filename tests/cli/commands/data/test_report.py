@@ -1,7 +1,5 @@
 """The command; tests/report has the page."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The command; tests/toolkit/training has the function."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The command; tests/toolkit/test_validate.py has the function."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
