@@ -28,12 +28,12 @@ class Block:
     conditions: tuple[tuple[str, str], ...]
 
     def applies(self, things: set[str]) -> bool:
-        """Whether it runs on a machine that has these things."""
+        """True if it runs on a machine that has these things."""
         kept = ((thing in things) == (word == "needs") for word, thing in self.conditions)
         return self.runs and all(kept)
 
     def needs(self, thing: str) -> bool:
-        """Whether it runs only where there is such a thing."""
+        """True if it runs only where there is such a thing."""
         return ("needs", thing) in self.conditions
 
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tests.cli.program import refusal, torch_diode
+from tests.cli.program import told_off, torch_diode
 
 COMPILES = """
 import sys
@@ -61,15 +61,15 @@ def test_programs_get_json_alone_on_standard_output(program, monkeypatch):
 
 
 def test_a_wrong_path_or_chip_is_refused_before_the_program_runs(program, tmp_path):
-    assert "no such file" in refusal("explain", tmp_path / "missing.py")
+    assert "no such file" in told_off("explain", tmp_path / "missing.py")
     script = program("print('ran')")
-    assert "expected one of nvidia-h200" in refusal("explain", "--hardware", "abacus", script)
-    said = refusal("explain", "--hardware", "amd-instinct-mi300x", script)
+    assert "expected one of nvidia-h200" in told_off("explain", "--hardware", "abacus", script)
+    said = told_off("explain", "--hardware", "amd-instinct-mi300x", script)
     assert said.endswith("a rocm chip; expected an NVIDIA chip")
 
 
 def test_a_directory_is_a_program_only_with_a_main(tmp_path):
-    assert "got a directory without a __main__.py" in refusal("explain", tmp_path)
+    assert "got a directory without a __main__.py" in told_off("explain", tmp_path)
     (tmp_path / "__main__.py").write_text("print('ran')")
     ended = torch_diode("explain", tmp_path)
     assert ended.returncode == 0, ended.stderr
