@@ -1,7 +1,5 @@
 """Settings and fixtures shared by all tests."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

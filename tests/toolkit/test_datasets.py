@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace
@@ -88,15 +86,6 @@ def test_every_function_reads_a_directory_a_file_and_a_dataset(folder, tmp_path)
         assert len(build_table(source, k=2)) == 2
         assert stats(source).to_dict()["digest"] == H200.digest
     assert json.loads(json.dumps(stats(folder, limit=1).to_dict()))["problems"][0]["configs"] == 3
-
-
-def test_a_timing_that_occurs_twice_is_refused_unless_one_is_to_be_kept(folder, tmp_path):
-    shutil.copy(folder / "d.json", folder / "again.json")
-    output = tmp_path / "out.json"
-    with pytest.raises(FileFaultError, match="same timing twice"):
-        convert([folder], output)
-    assert not output.exists()
-    assert convert([folder], output, duplicates="first") == H200
 
 
 def test_an_empty_selection_names_what_there_is():

@@ -1,7 +1,5 @@
 """predict() and rank_file() as Python functions; tests/cli has the commands."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
