@@ -191,6 +191,7 @@ class CollectionRun:
             "method": self.options.method,
             "search-space": self.options.search_space,
             "seed": self.options.seed,
+            **({} if self.options.noise is None else {"noise": self.options.noise}),
             **settings,
             **self._versions,
             "problems": hashlib.sha256(keys.encode()).hexdigest()[:16],
@@ -253,7 +254,8 @@ class CollectionRun:
 
         names = self._devices.names
         seed = self.options.seed
-        sweep = SweepRun(groups, library, chip, self._versions, seed, devices=names)
+        noise = self.options.noise
+        sweep = SweepRun(groups, library, chip, self._versions, seed, noise, names)
         reports: list[GroupReport] = []
         processes = self.options.processes or compiling_processes()
         sweep.run(store, processes, time.monotonic() + _FOREVER, reports.append)
@@ -283,7 +285,8 @@ class CollectionRun:
                 self._wrong += finished.dataset.table.column("status").to_pylist().count("wrong")
                 store.append(finished.dataset, finished.stalled)
 
-        settings = TimingSettings(library, chip, self._versions, self.options.seed)
+        options = self.options
+        settings = TimingSettings(library, chip, self._versions, options.seed, options.noise)
         cluster.time(groups, settings, keep)
 
     def _report_losses(self) -> None:
