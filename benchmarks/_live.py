@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from torch_diode.files.atomic import write_text
-from torch_diode.hardware import known
+from torch_diode.hardware import detect, known, known_names
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration.hooks.fallback import DiodeWarning, Fallback
 from torch_diode.model.checkpoint import load_weights
@@ -29,7 +29,7 @@ from torch_diode.types.errors import MissingPartError
 from torch_diode.types.hardware import Hardware
 
 RESULTS = Path(__file__).parent / "results"
-ALIKE = ("seed", "gpu", "torch", "triton", "dry", "model")
+ALIKE = ("seed", "hardware", "gpu", "torch", "triton", "dry", "model")
 """Metadata that must be equal for a run to be resumed."""
 Row = dict[str, Any]
 Result = TypeVar("Result")
@@ -85,7 +85,7 @@ def begun(
 
 def model_digest(hardware: str) -> str:
     """First digits of the SHA-256 of the weights that `shipped` reads."""
-    pointer = shipped_model(known(hardware))
+    pointer = shipped_model(known(hardware) if hardware in known_names() else detect("cpu"))
     if pointer is None:
         return "none"
     weights = load_weights(pointer.path)[1]

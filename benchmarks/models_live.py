@@ -45,6 +45,7 @@ os.environ["TORCH_DIODE"] = "0"
 import torch
 from _live import attempted, begun, results_file, save
 from _models import MODELS, Case, build
+from _models_calls import difference, kept, step_of
 from _models_clock import gpu_ms
 from _models_picks import picks
 from _models_ratios import IN_TURN, Row, show, summary
@@ -66,35 +67,6 @@ CALLS = {"reduce-overhead": 10, "max-autotune": 10, "default": 3}
 ROUNDS, TURNS = 7, 15
 EXPECTED_S = {"reduce-overhead": 12.0, "default": 12.0, "max-autotune": 50.0}
 """Time limit of a case; a case starts only if that much time is left."""
-
-
-def step_of(case: Case) -> Callable[[], list[Tensor]]:
-    """One call: the output, or the gradients of a training step."""
-    module, inputs = case.module, case.inputs
-
-    def train() -> list[Tensor]:
-        module(*inputs).backward()
-        found = [p.grad for p in module.parameters() if p.grad is not None]
-        for parameter in module.parameters():
-            parameter.grad = None
-        return found
-
-    def infer() -> list[Tensor]:
-        with torch.no_grad():
-            return [module(*inputs)]
-
-    return train if case.train else infer
-
-
-def kept(values: list[Tensor]) -> list[Tensor]:
-    """Copy of the outputs, safe from a CUDA graph's next replay."""
-    return [value.detach().float().clone() for value in values[:8]]
-
-
-def difference(got: list[Tensor], expected: list[Tensor]) -> float:
-    """Largest relative difference over all outputs."""
-    pairs = zip(got, expected, strict=True)
-    return max(float((a - b).norm() / b.norm().clamp_min(1e-12)) for a, b in pairs)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,5 @@
 """`collect` as a program calls it, on the CPU."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """`collect` as a person runs it; what `torch_diode.collect` does is tested in tests/toolkit."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

@@ -1,7 +1,5 @@
 """`create-validation` as a person runs it; the rest is tests/toolkit's."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests import samples
