@@ -14,7 +14,6 @@ from torch_diode.collection.timers.cpu import cpu_library
 from torch_diode.collection.workers.scheduler import GroupReport
 from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.hardware import detect
-from torch_diode.types.errors import MissingPartError
 from torch_diode.types.problem import MMShape
 
 CPU = detect("cpu")
@@ -72,12 +71,3 @@ def test_at_the_deadline_the_current_problem_is_finished_and_stored(tmp_path):
         assert list(tmp_path.glob("shard-*.parquet")), "flushed"
         assert store.done() == {(CPU.name, CPU.threads, groups[0].tasks[0][0])}
     assert [(report.name, report.problems) for report in reports] == [(groups[0].name, 1)]
-
-
-def test_a_dtype_without_a_kernel_on_the_device_is_a_clear_error(tmp_path):
-    problem = MMShape("mm", 8, 8, 8, dtype="float8_e5m2")
-    with (
-        TimingStore(tmp_path) as store,
-        pytest.raises(MissingPartError, match="choose another with --dtypes"),
-    ):
-        sweep_run([problem]).run(store, 1, time.monotonic() + 60, print)
