@@ -330,7 +330,7 @@ def _devices(device: str | None, workers: int) -> Devices:
         return find_devices(device, workers)
     except MissingPartError as fault:
         raise MissingPartError(
-            f"{fault}; collect where there is a GPU, give --device cpu to time ATen there, "
+            f"{fault}; collect where there is a GPU, give --device cpu to time a CPU, "
             f"or use the timings that come with torch-diode in {_TIMINGS}"
         ) from None
 
