@@ -194,6 +194,7 @@ class CollectionRun:
             "method": self.options.method,
             "search-space": self.options.search_space,
             "seed": self.options.seed,
+            **({} if self.options.noise is None else {"noise": self.options.noise}),
             **settings,
             **self._versions,
             "problems": hashlib.sha256(keys.encode()).hexdigest()[:16],
@@ -209,7 +210,8 @@ class CollectionRun:
         self._report_plan(chip, problems, groups)
         from torch_diode.collection.workers.timing_worker import TimingSettings
 
-        settings = TimingSettings(library, chip, self._versions, self.options.seed)
+        options = self.options
+        settings = TimingSettings(library, chip, self._versions, options.seed, options.noise)
         if self._cluster is not None:
             self._cluster.time(groups, settings, lambda timed: timed.keep(store, self._left_out))
         else:
