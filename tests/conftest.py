@@ -1,7 +1,5 @@
 """Settings and fixtures shared by all tests."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +7,8 @@ from pathlib import Path
 # Tests run one on each core. With threads of their own on top, programs wait for one another's: a
 # training run of two seconds takes a minute. Before torch is imported, and for what tests start.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# The other tests that run meanwhile would count as a busy machine.
+os.environ.setdefault("TORCH_DIODE_BUSY_CPU", "1")
 
 import numpy as np
 import pytest
@@ -79,3 +79,16 @@ def trained(timings: Path) -> Path:
     ended = inside("--seed", "1", "train", *data, *QUICK_TRAINING)
     assert ended.code == 0, ended.err
     return model
+
+
+@pytest.fixture(scope="session")
+def cpu_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of an invented CPU, in a folder of models, its card beside it; it was trained with
+    one and two threads."""
+    from tests.cpu_timings import HARDWARE, cpu_timings
+    from torch_diode.toolkit.training.options import TrainOptions
+    from torch_diode.toolkit.training.train import train
+
+    path = tmp_path_factory.mktemp("models") / "matmul" / HARDWARE / "matmul.pt"
+    train(cpu_timings(), path, TrainOptions(num_epochs=25, hidden_dim=32))
+    return path

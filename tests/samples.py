@@ -1,7 +1,5 @@
 """A few things by hand, for tests that need one and not any."""
 
-from __future__ import annotations
-
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape

@@ -1,7 +1,5 @@
 """Scripts of `benchmarks` and `workflows`: run as a user would, or imported."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import subprocess

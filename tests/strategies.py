@@ -1,6 +1,4 @@
-"""What hypothesis draws: problems, candidates, timings and datasets, every valid kind of them."""
-
-from __future__ import annotations
+"""Hypothesis strategies: problems, candidates, timings and datasets of every valid kind."""
 
 from itertools import product
 from typing import Any
@@ -99,7 +97,7 @@ def timings(draw: st.DrawFn, shapes: st.SearchStrategy[MMShape] | None = None) -
 
 
 def key(timing: Timing) -> tuple[Any, ...]:
-    """What makes a timing this one and no other."""
+    """The fields that tell a timing from all others."""
     measured = (timing.method, timing.torch, timing.triton)
     return (timing.hardware, timing.problem, timing.candidate, *measured)
 

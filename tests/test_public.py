@@ -1,7 +1,5 @@
 """The public names, the cost of the import, and rules for all of the source."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,4 +1,4 @@
-"""Which distribution this is; the build of torch-diode-lib puts its own file in this place."""
+"""Name of this distribution; the build of torch-diode-lib puts its own file in this place."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Run:
         return answer.error if swept else answer
 
     def is_enough(self, number: int, keys: Sequence[Hashable]) -> bool:
-        """Whether most candidates have their kernels, of both kinds if both are timed."""
+        """True if most candidates have their kernels, of both kinds if both are timed."""
         request = self.time(number, keys)
         there = len(request.kernels)
         if not self.swept:

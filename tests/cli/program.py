@@ -1,7 +1,5 @@
 """The program, run as a person runs it."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -42,7 +40,7 @@ def refusal(*arguments: str | Path, cwd: Path | None = None) -> str:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run within this process ended."""
+    """Exit code and output of a run within this process."""
 
     code: int
     out: str

@@ -1,8 +1,6 @@
 """The tutorial's lines that need no GPU, as written, in order, in a directory with the data its
 first and third line would have collected."""
 
-from __future__ import annotations
-
 import json
 import shlex
 

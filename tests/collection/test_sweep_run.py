@@ -71,7 +71,7 @@ def test_at_the_deadline_the_current_problem_is_finished_and_stored(tmp_path):
     groups = plan.plan(problems, plan.libraries(CPU), cpu_library())
     reports: list[GroupReport] = []
     run = SlowRun(groups[:1], cpu_library(), CPU, {"torch": "2.13.0"}, devices=("cpu",))
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 10
     run.until = deadline + 2
     with TimingStore(tmp_path) as store:
         run.run(store, 1, deadline, reports.append)

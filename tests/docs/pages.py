@@ -1,7 +1,5 @@
 """The pages, and the blocks of code in them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,12 +28,12 @@ class Block:
     conditions: tuple[tuple[str, str], ...]
 
     def applies(self, things: set[str]) -> bool:
-        """Whether it runs on a machine that has these things."""
+        """True if it runs on a machine that has these things."""
         kept = ((thing in things) == (word == "needs") for word, thing in self.conditions)
         return self.runs and all(kept)
 
     def needs(self, thing: str) -> bool:
-        """Whether it runs only where there is such a thing."""
+        """True if it runs only where there is such a thing."""
         return ("needs", thing) in self.conditions
 
 

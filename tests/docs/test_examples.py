@@ -1,7 +1,5 @@
 """The examples in the pages and the README, run as a reader would."""
 
-from __future__ import annotations
-
 import ast
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Marks on blocks of code, as described in CONTRIBUTING.md."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.docs.pages import blocks_in

@@ -1,7 +1,5 @@
 """Links, files, commands and names in the pages exist, and the reference is complete."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The examples, run as far as this machine allows."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -11,8 +11,6 @@ catch. The other half start from files without page checksums, so that the decod
 exposed to the bytes.
 """
 
-from __future__ import annotations
-
 import argparse
 import copy
 import io
@@ -39,12 +37,13 @@ import pyarrow.parquet as pq
 
 from tests import samples
 from torch_diode.files.datasets import read_dataset, write_dataset
+from torch_diode.files.json import read_json
 from torch_diode.files.shape_sets import read_shapes, write_shapes
-from torch_diode.files.solutions import read_solution
 from torch_diode.files.tables import read_table, write_table
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 from torch_diode.types.shapes import OperationShapeSet
+from torch_diode.types.solution import Solution
 from torch_diode.types.table import Table
 
 FORMATS = ("parquet", "json", "msgpack", "table", "shapes", "solution")
@@ -56,7 +55,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "msgpack": read_dataset,
     "table": read_table,
     "shapes": read_shapes,
-    "solution": read_solution,
+    "solution": lambda path: read_json(path, Solution.from_dict),
 }
 BLOCKS = {"block_m": 16, "block_n": 16, "block_k": 16}
 SOLUTIONS: tuple[Any, ...] = (

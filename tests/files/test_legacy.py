@@ -1,7 +1,5 @@
 """Files of the first version, as they were written then, under `golden/`."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path
@@ -9,12 +7,13 @@ from pathlib import Path
 import msgpack
 import pytest
 
+from tests.files.refusals import content_refusal
 from torch_diode.files.datasets import read_dataset, write_dataset
+from torch_diode.files.json import read_json
 from torch_diode.files.shape_sets import read_shapes
-from torch_diode.files.solutions import read_solution
 from torch_diode.files.tables import read_table, write_table
-from torch_diode.types.errors import FileFaultError
 from torch_diode.types.problem import MMShape
+from torch_diode.types.solution import Solution
 
 GOLDEN = Path(__file__).with_name("golden")
 
@@ -67,7 +66,7 @@ def test_a_shape_set_of_version_1_reads():
 
 
 def test_a_solution_with_what_old_files_also_stored_reads():
-    solution = read_solution(GOLDEN / "solution_version_1.json")
+    solution = read_json(GOLDEN / "solution_version_1.json", Solution.from_dict)
     (config,) = solution.configs
     blocks = {"block_m": 64, "block_n": 64, "block_k": 32}
     assert dict(config.fields) == {**blocks, "group_m": 8, "num_stages": 3, "num_warps": 4}
@@ -94,8 +93,6 @@ def solution_of(data):
         ),
         (lambda d: solution_of(d)["timed_configs"].append(5), "got 5; expected config and time"),
         (lambda d: solution_of(d)["timed_configs"][0].update(time=-1), "version 1.time: got -1"),
-        (lambda d: solution_of(d)["timed_configs"][0].update(time=True), "version 1.time"),
-        (lambda d: solution_of(d)["timed_configs"][0].update(time=10**400), "version 1.time"),
         (lambda d: solution_of(d)["timed_configs"][0].update(time=1e308), "Timing.time_us"),
         (lambda d: solution_of(d)["timed_configs"][0].update(config="{"), "expected JSON"),
         (lambda d: solution_of(d)["timed_configs"][0].update(config="[" * 10_000), "expected JSON"),
@@ -105,10 +102,4 @@ def solution_of(data):
 def test_a_bad_file_of_version_1_is_refused_in_one_line(tmp_path, change, said):
     data = copy.deepcopy(json.loads((GOLDEN / "dataset_version_1.json").read_text()))
     change(data)
-    file = tmp_path / "old.json"
-    file.write_text(json.dumps(data))
-    with pytest.raises(FileFaultError) as fault:
-        read_dataset(file)
-    assert str(fault.value).startswith(f"{file}: ")
-    assert said in str(fault.value)
-    assert "\n" not in str(fault.value)
+    assert said in content_refusal(read_dataset, tmp_path / "old.json", json.dumps(data))

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import contextlib
 import json
 import random
@@ -10,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from tests import samples
+from tests.files.refusals import refusal
 from tests.strategies import datasets
 from torch_diode.files.parquet import read_parquet, write_parquet
 from torch_diode.types import schema as spec
@@ -19,12 +18,7 @@ HEADER = {b"torch_diode": json.dumps({"format": "torch-diode dataset", "version"
 
 
 def refused(file):
-    with pytest.raises(FileFaultError) as fault:
-        read_parquet(file)
-    message = str(fault.value)
-    assert message.startswith(f"{file}: ")
-    assert "\n" not in message
-    return message
+    return refusal(read_parquet, file)
 
 
 @given(datasets())

@@ -1,7 +1,5 @@
 """Exported tables, read by torch's own lookup table handler in Inductor's real lowering."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

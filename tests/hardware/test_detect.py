@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from torch_diode.hardware import detect, known
+from torch_diode.hardware import cpu, detect, find, known
 from torch_diode.hardware.detect import from_cuda_properties, from_xpu_properties
-from torch_diode.types.errors import MissingPartError
+from torch_diode.types.errors import HardwareMismatchError, MissingPartError
 from torch_diode.types.hardware import Hardware
 
 # The fields torch.cuda.get_device_properties has on an H200.
@@ -107,3 +107,17 @@ def test_an_invalid_device_is_refused(device):
 def test_a_missing_device_is_refused():
     with pytest.raises(MissingPartError, match="no such device"):
         detect("cuda:999")
+
+
+def test_a_cpu_of_the_catalog_need_not_be_here():
+    zen5 = find("amd-zen5", threads=3)
+    assert (zen5.threads, zen5.l2_bytes, "avx512f" in zen5.instruction_sets) == (3, 1 << 20, True)
+    assert find("amd-zen5").threads == torch.get_num_threads()
+    assert find("nvidia-h200", threads=3) == known("nvidia-h200")
+    with pytest.raises(HardwareMismatchError, match="abacus-9"):
+        find("abacus-9")
+
+
+def test_this_machines_cpu_is_found_by_its_name(monkeypatch):
+    monkeypatch.setattr(cpu, "cpu_name", lambda info: "abacus-8")
+    assert find("abacus-8", 3) == cpu.detect_cpu(3)

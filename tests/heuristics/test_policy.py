@@ -162,3 +162,46 @@ def test_an_adjusted_order_is_still_by_time(times: list[float], extra: float, fi
     others = [row for row in before.order.tolist() if row != 0]
     after = [row for row in counted.order.tolist() if row != 0]
     assert counted.predicted_us[after].tolist() == counted.predicted_us[others].tolist()
+
+
+def cpu_ranking(times: dict[str, float], sigma: float) -> tuple[Ranking, Candidates]:
+    space = Candidates.of(map(Candidate, times))
+    return Ranking.by_time(
+        np.array(list(times.values())), "test", np.full(len(times), sigma)
+    ), space
+
+
+@pytest.mark.parametrize(
+    ("times", "sigma", "chosen"),
+    [
+        ({"aten": 2.0, "onednn": 1.0}, 0.1, "onednn"),
+        ({"aten": 2.0, "onednn": 1.0}, 0.5, "aten"),
+        ({"aten": 1.02, "onednn": 1.0}, 0.05, "aten"),
+        ({"aten": 1.02, "onednn": 1.0}, 0.01, "onednn"),
+        ({"aten": 1.005, "onednn": 1.0}, 0.001, "aten"),
+        ({"mkl_packed": 1.0, "onednn_packed": 0.9}, 0.5, "mkl_packed"),
+        ({"onednn_packed": 0.9, "mkl_packed": 1.0, "aten": 1.0}, 0.5, "aten"),
+        ({"onednn": 0.9, "onednn_packed": 1.0}, 0.5, "onednn"),
+    ],
+)
+def test_on_a_cpu_plain_torchs_choice_is_left_only_for_a_sure_gain(
+    times: dict[str, float], sigma: float, chosen: str
+) -> None:
+    ranking, space = cpu_ranking(times, sigma)
+    order = single_choice_order(ranking, space)
+    assert space[int(order[0])].template == chosen
+    assert sorted(order.tolist()) == list(range(len(times)))
+
+
+def test_on_a_cpu_the_second_best_is_chosen_where_the_best_is_a_risk() -> None:
+    space = Candidates.of(map(Candidate, ("aten", "onednn", "onednn_packed")))
+    sigma = np.array([0.02, 0.02, 0.9])
+    ranking = Ranking.by_time(np.array([2.0, 1.1, 1.0]), "test", sigma)
+    assert space[int(single_choice_order(ranking, space)[0])].template == "onednn"
+
+
+def test_a_plain_choice_without_a_prediction_is_kept() -> None:
+    space = Candidates.of(map(Candidate, ("aten", "onednn")))
+    times = np.array([np.nan, 1.0])
+    ranking = Ranking(np.array([1]), times, "test", np.array([np.nan, 0.01]))
+    assert single_choice_order(ranking, space).tolist() == [0, 1]

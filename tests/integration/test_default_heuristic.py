@@ -12,12 +12,13 @@ import torch
 
 from tests.integration.cases import CONFIG, inputs
 from torch_diode.files.tables import write_table
-from torch_diode.hardware import known
+from torch_diode.hardware import find, known
 from torch_diode.heuristics.chain import Chain
 from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.heuristics.table import LookupTable
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import lower
+from torch_diode.integration.deciding.decider import Decider
 from torch_diode.integration.default_heuristic import default_heuristic
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.fallback import DiodeWarning
@@ -179,3 +180,18 @@ def test_a_decision_does_not_import_the_libraries_of_data_files(
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert ended.stdout.split() == [b"1", b"False"]
+
+
+def test_on_a_cpu_the_model_of_its_threads_decides(
+    cpu_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCH_DIODE_MODEL_PATH", str(cpu_model.parents[2]))
+    two, many = find("amd-zen5", 2), find("amd-zen5", 64)
+    heuristic = default_heuristic(two, Settings())
+    assert heuristic is not None
+    assert heuristic.name == "model amd-zen5"
+    assert default_heuristic(many, Settings()) is None
+    decider = Decider(Settings())
+    assert decider.heuristic_for(two) is not None
+    assert decider.heuristic_for(many) is None
+    assert set(decider.loaded()) == {"amd-zen5 with 2 threads", "amd-zen5 with 64 threads"}

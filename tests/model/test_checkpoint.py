@@ -251,3 +251,39 @@ def test_files_that_are_no_models_are_refused_without_torchs_advice(tmp_path):
             with pytest.raises(FileFaultError, match=message) as caught:
                 load_model(path)
         assert "weights_only" not in str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
+def test_a_cpus_model_keeps_its_labels_and_threads(cpu_model, tmp_path, suffix):
+    metadata, network = load_network(cpu_model)
+    save_model(tmp_path / f"m{suffix}", network.state_dict(), metadata)
+    again = load_model(tmp_path / f"m{suffix}")
+    assert again.metadata == metadata
+    assert again.fingerprint() == load_model(cpu_model).fingerprint()
+    assert metadata.threads == [1, 2]
+    assert "mm/float32/tn" in metadata.covers
+    assert network.labels == tuple(metadata.labels)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": ["aten"]}, "got 1 labels; expected 6, one per output"),
+        ({"labels": ["aten"] * 6}, "expected distinct texts"),
+        ({"threads": [0]}, "got threads"),
+        ({"features_version": 3}, "got features version 3; expected 1"),
+        ({"shape": {"hidden": 32}}, "labels"),
+        ({"shape": {"hidden": 4096, "members": 4096, "labels": 6}}, "expected more of them"),
+    ],
+)
+def test_a_cpus_model_whose_metadata_do_not_fit_is_refused(cpu_model, tmp_path, change, message):
+    metadata, network = load_network(cpu_model)
+    data = {**json.loads(metadata.to_json()), **change}
+    weights = dict(network.state_dict())
+    torch.save({"torch_diode": json.dumps(data), "weights": weights}, tmp_path / "m.pt")
+    with pytest.raises(FileFaultError, match=message):
+        load_model(tmp_path / "m.pt")
+
+
+def test_a_gpus_metadata_say_nothing_of_threads():
+    assert not {"threads", "labels"} & set(json.loads(METADATA.to_json()))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_diode.hardware import known
+from torch_diode.hardware import find, known
 from torch_diode.model.checkpoint import save_model
 from torch_diode.model.registry import (
     SHIPPED,
@@ -18,6 +18,7 @@ from torch_diode.model.registry import (
     shipped_model,
 )
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
+from torch_diode.types.hardware import Hardware
 
 from .test_checkpoint import METADATA, known_other, network
 
@@ -95,3 +96,11 @@ def test_every_shipped_model_loads_and_is_small(pointer):
     pointer.load().require(known(pointer.hardware))
     assert pointer.path.stat().st_size <= 2 * 2**20
     assert pointer.card_path.is_file()
+
+
+def test_a_cpus_model_serves_its_threads_only(cpu_model):
+    registry = ModelRegistry([cpu_model.parents[2]])
+    assert registry.find("matmul", find("amd-zen5", 2)).path == cpu_model
+    assert registry.find("matmul", find("amd-zen5", 64)) is None
+    assert registry.find("matmul", known("amd-zen5")).path == cpu_model
+    assert registry.find("matmul", Hardware("amd-zen4", "cpu", "x86_64", threads=2)) is None

@@ -1,7 +1,5 @@
 """A real browser without a window, with a profile of its own."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,7 +57,7 @@ def open_page(driven: Any, file: Path, width: int = 1280, scheme: str = "light")
 
 
 def wait_for(driven: Any, condition: str, *arguments: Any) -> Any:
-    """What a piece of script returns, once it is something."""
+    """The result of a piece of script, once it is something."""
     from selenium.webdriver.support.ui import WebDriverWait
 
     return WebDriverWait(driven, 30).until(lambda d: d.execute_script(condition, *arguments))

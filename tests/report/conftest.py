@@ -1,7 +1,5 @@
 """The report of the shipped model on some of the shipped timings, made once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

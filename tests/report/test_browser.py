@@ -1,7 +1,5 @@
 """The page in a real browser: it draws, sorts, looks up, fits a phone, and logs nothing."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,18 +1,17 @@
 """validate_max_autotune() as a Python function; tests/cli has the command."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
 from torch_diode.files.datasets import read_dataset
-from torch_diode.files.solutions import read_solution
+from torch_diode.files.json import read_json
 from torch_diode.toolkit.max_autotune import _loops, validate_max_autotune
 from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 from torch_diode.types.problem import MMShape
+from torch_diode.types.solution import Solution
 from torch_diode.types.timing import Timing
 
 
@@ -25,7 +24,7 @@ def test_without_a_solution_one_is_made_of_the_fastest_configs(trained, apart, t
     reports, file = [], tmp_path / "solution.json"
     result = validate_max_autotune(apart, file, trained, progress=reports.append)
     assert any("solution.json: did not exist" in report.message for report in reports)
-    solution = read_solution(file)
+    solution = read_json(file, Solution.from_dict)
     assert result.solution == solution
     assert len(solution.configs) == len(apart.problems)
     fastest = min(
@@ -74,7 +73,7 @@ def test_a_solution_of_other_problems_or_of_a_mistyped_path_is_refused(trained, 
     (tmp_path / "s.json").write_text(json.dumps({"name": "x", "configs": [entry]}))
     with pytest.raises(EmptySelectionError, match="none was timed on any problem"):
         validate_max_autotune(apart, tmp_path / "s.json", trained)
-    with pytest.raises(FileFaultError, match=r"nor a folder .*nowhere to make it in"):
+    with pytest.raises(FileFaultError, match=r"s\.json: no such file, nor a folder .*nowhere"):
         validate_max_autotune(apart, tmp_path / "nowhere" / "s.json", trained)
 
 

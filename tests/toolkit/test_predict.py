@@ -1,13 +1,12 @@
 """predict() and rank_file() as Python functions; tests/cli has the commands."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
+import torch
 
 from torch_diode.toolkit.predict import find_hardware, predict, rank_file
-from torch_diode.types.errors import FileFaultError, HardwareMismatchError, MissingPartError
+from torch_diode.types.errors import FileFaultError, HardwareMismatchError
 from torch_diode.types.problem import MMShape
 
 PROBLEM = MMShape("mm", 512, 4096, 4096)
@@ -46,6 +45,7 @@ def test_a_file_is_ranked_and_notes_are_reported(tmp_path):
         rank_file(problems, output, "nvidia-h200")
 
 
-def test_without_a_gpu_the_chip_has_to_be_named():
-    with pytest.raises(MissingPartError, match="give --hardware"):
-        find_hardware(None, "cpu")
+def test_a_cpu_answers_with_its_threads():
+    assert find_hardware(None, "cpu").threads == torch.get_num_threads()
+    assert find_hardware("amd-zen5", threads=64).threads == 64
+    assert find_hardware("nvidia-h200", threads=64).threads == 0

@@ -1,20 +1,12 @@
 """A user's program, run as Python would run it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import torch_diode
 from torch_diode.toolkit.program import check_program, run_program
 from torch_diode.types.errors import FileFaultError
-
-COMPILES = """
-import torch
-torch.compile(lambda x: x @ x, backend="inductor")(torch.ones(64, 64))
-"""
 
 
 def test_it_finds_what_lies_beside_it_and_leaves_no_trace(tmp_path, capsys):
@@ -43,14 +35,6 @@ def test_its_fault_is_shown_with_its_own_frames_alone(tmp_path, capsys):
     assert shown.startswith(f'Traceback (most recent call last):\n  File "{script}", line 4')
     assert shown.endswith("ValueError: x\n")
     assert "torch_diode" not in shown.replace(str(tmp_path), "")
-
-
-def test_what_was_decided_before_it_failed_is_told(tmp_path):
-    script = tmp_path / "program.py"
-    script.write_text(COMPILES + "raise SystemExit(4)\n")
-    ended = torch_diode("explain", "--hardware", "nvidia-h200", script)
-    assert ended.returncode == 4, ended.stderr
-    assert "mm:64x64x64" in ended.stdout
 
 
 def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path, monkeypatch):

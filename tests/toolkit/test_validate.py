@@ -1,8 +1,5 @@
 """validate() as a Python function; tests/cli has the command."""
 
-from __future__ import annotations
-
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -151,10 +148,3 @@ def test_predictions_are_kept_near_the_roofline_or_refused(result):
             predict_clipped(network, table)
     finally:
         network.load_state_dict(weights)
-
-
-def test_a_card_can_be_written(trained, apart, tmp_path):
-    model = shutil.copy(trained, tmp_path / "m.pt")
-    files = validate(model, apart, baselines=False).write_card()
-    assert "all 17 problems of the data" in (tmp_path / "m.md").read_text()
-    assert files[0] == tmp_path / "m.json"

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from torch_diode.types.bounded_cache import BoundedCache
 
 

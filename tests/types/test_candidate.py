@@ -1,4 +1,4 @@
-from __future__ import annotations
+import re
 
 import pytest
 from hypothesis import given
@@ -47,9 +47,8 @@ def test_json_leaves_out_what_only_amd_has():
     ],
 )
 def test_a_bad_field_of_a_config_is_refused_by_name(change, said):
-    with pytest.raises(InvalidValueError) as fault:
+    with pytest.raises(InvalidValueError, match=re.escape(said)):
         TritonGEMMConfig(**{"block_m": 16, "block_n": 16, "block_k": 16, **change})
-    assert said in str(fault.value)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +67,8 @@ def test_a_bad_field_of_a_config_is_refused_by_name(change, said):
     ],
 )
 def test_a_bad_candidate_is_refused_with_the_reason(fields, said):
-    with pytest.raises(InvalidValueError) as fault:
+    with pytest.raises(InvalidValueError, match=re.escape(said)):
         Candidate.from_dict(fields)
-    assert said in str(fault.value)
 
 
 def test_a_config_of_another_type_is_refused():

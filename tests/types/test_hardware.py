@@ -1,6 +1,5 @@
-from __future__ import annotations
-
 import json
+import re
 
 import pytest
 
@@ -40,6 +39,5 @@ def test_the_peak_rate_is_that_of_the_dtype():
     ],
 )
 def test_a_bad_field_is_refused_by_name(change, said):
-    with pytest.raises(InvalidValueError) as fault:
+    with pytest.raises(InvalidValueError, match=re.escape(said)):
         Hardware.from_dict({"name": "my-chip", "kind": "cuda", **change})
-    assert said in str(fault.value)

@@ -1,6 +1,5 @@
-from __future__ import annotations
-
 import pickle
+import re
 
 import pytest
 from hypothesis import given
@@ -75,9 +74,8 @@ def test_an_invalid_key_is_refused(key):
     ],
 )
 def test_a_bad_field_is_refused_by_name(change, said):
-    with pytest.raises(InvalidValueError) as fault:
+    with pytest.raises(InvalidValueError, match=re.escape(said)):
         MMShape(**{"op": "mm", "M": 8, "N": 8, "K": 8, **change})
-    assert said in str(fault.value)
 
 
 def test_an_unknown_or_missing_field_is_refused():

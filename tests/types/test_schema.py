@@ -1,7 +1,5 @@
 """The checks over columns are the checks of the row types: both refuse the same rows."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings

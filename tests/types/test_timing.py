@@ -1,4 +1,4 @@
-from __future__ import annotations
+import re
 
 import pytest
 from hypothesis import given
@@ -39,9 +39,8 @@ def test_a_timing_has_a_time_exactly_when_it_ran(timing):
 )
 def test_a_bad_field_is_refused_by_name(change, said):
     fields = {"hardware": "nvidia-h200", "problem": LINEAR, "candidate": ATEN, "time_us": 1.0}
-    with pytest.raises(InvalidValueError) as fault:
+    with pytest.raises(InvalidValueError, match=re.escape(said)):
         Timing(**{**fields, **change})
-    assert said in str(fault.value)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.scripts import ROOT, run_script
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.files.shape_sets import read_shapes

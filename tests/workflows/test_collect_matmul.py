@@ -1,7 +1,5 @@
 """Plans of the data sets' collector, without a GPU."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

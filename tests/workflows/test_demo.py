@@ -1,7 +1,5 @@
 """The README's first command on a machine without a GPU."""
 
-from __future__ import annotations
-
 import re
 
 from tests.scripts import run_script

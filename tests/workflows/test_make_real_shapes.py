@@ -1,7 +1,5 @@
 """The shape set of real models: the shipped file, what makes it, and dimensions checked by hand."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

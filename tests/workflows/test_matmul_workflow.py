@@ -1,7 +1,5 @@
 """The end-to-end scripts, run by bash on existing data."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The fidelity workflow without a GPU: its plan, its processes, its table."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections import Counter

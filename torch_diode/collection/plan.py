@@ -15,6 +15,7 @@ import numpy as np
 
 from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
 from torch_diode.candidates.space import candidate_space, canonical_candidate
+from torch_diode.collection.devices import CPU
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelLibrary, KernelSpec
 from torch_diode.collection.kernels.operands import bytes_needed
@@ -140,7 +141,7 @@ def check_problems(problems: Sequence[MMShape], hardware: Hardware) -> None:
                 f"{problem}: got {problem.dtype} to {problem.out_dtype}; expected one of "
                 f"{', '.join(TRITON_DTYPES)} to itself; choose with --dtypes"
             )
-        needed = memory_needed(problem)
+        needed = memory_needed(problem, hardware)
         if limit and needed > limit:
             raise InvalidValueError(
                 f"{problem}: needs {needed / 1e9:,.1f} GB; {hardware.name} has "
@@ -148,9 +149,14 @@ def check_problems(problems: Sequence[MMShape], hardware: Hardware) -> None:
             )
 
 
-def memory_needed(problem: MMShape) -> int:
-    """Bytes of device memory needed to time and check a problem."""
-    return bytes_needed(problem) + _CHECKING_BYTES * problem.B * problem.M * problem.N
+def memory_needed(problem: MMShape, hardware: Hardware) -> int:
+    """Bytes of device memory needed to time and check a problem; each library of a CPU has a weight
+    of its own, and packs it from a copy."""
+    needed = bytes_needed(problem) + _CHECKING_BYTES * problem.B * problem.M * problem.N
+    if hardware.kind == CPU:
+        copies = 2 * len(LIBRARIES)
+        needed += copies * problem.B * problem.K * problem.N * DTYPE_BYTES[problem.dtype]
+    return needed
 
 
 def _parts(members: Sequence[MMShape], chunk: int) -> Iterator[Sequence[MMShape]]:

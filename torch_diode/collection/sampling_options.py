@@ -98,7 +98,9 @@ class ShapeSampling:
     ) -> list[MMShape]:
         """Draw the problems, none with sizes in `taken`; the same seed draws the same ones."""
         sampling = self.with_dtypes(hardware)
-        source = sampling.source(hardware.memory_bytes)
+        # Each library of a CPU has copies of the weight.
+        share = 3 if hardware.kind == "cpu" else 1
+        source = sampling.source(hardware.memory_bytes // share)
         if not taken:
             return list(source.draw(self.num_shapes, seed))
         # At worst every taken size is drawn first.

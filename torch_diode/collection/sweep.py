@@ -19,7 +19,7 @@ from torch_diode.collection.kernels.operands import (
     operands_from,
     tf32_precision,
 )
-from torch_diode.collection.kernels.reference import Reference
+from torch_diode.collection.kernels.reference import Reference, is_close
 from torch_diode.collection.kernels.split_k import split_launch
 from torch_diode.collection.timers.timer import Launch, Measurement, Timer
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, LIBRARIES, Candidate
@@ -28,7 +28,7 @@ from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape
 
 Kernel = KernelSpec | tuple[str, str, int]
-"""Unit of verification: a compiled kernel, a split of K in a dtype, or a library's call."""
+"""Unit of verification: a compiled kernel, or a split of K in a dtype."""
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Sweep:
             self.timer.keep_cached(cpu.warm_up(sorted(ran), tensors))
         measured = self.timer.measure(calls)
         if self.band is not None:
-            vendor = [n for n, i in enumerate(runnable) if kernels[i] is None]
+            vendor = [n for n, i in enumerate(runnable) if candidates[i].template == ATEN]
             measured = self.timer.refine(calls, measured, vendor, self.band)
         results = dict(zip(runnable, measured, strict=True))
         return self._dataset(problem, candidates, status, results)
@@ -93,7 +93,8 @@ class Sweep:
         self, tensors: Operands, candidate: Candidate
     ) -> tuple[Kernel | None, Launch | None, str]:
         if self._on_cpu and candidate.template in LIBRARIES:
-            return self._prepare_library(tensors, candidate.template)
+            launch, status = self._prepare_library(tensors, candidate.template)
+            return None, launch, status
         if candidate.template == ATEN:
             return None, tensors.aten(), "ok"
         if candidate.template == DECOMPOSE_K:
@@ -110,17 +111,16 @@ class Sweep:
         except KernelInfeasibleError:
             return None, None, "out_of_resources"
 
-    def _prepare_library(
-        self, tensors: Operands, template: str
-    ) -> tuple[Kernel | None, Launch | None, str]:
-        """A library's call, run once: oneDNN raises where it has no kernel."""
-        kernel = None if template == ATEN else (template, tensors.problem.key, 1)
+    def _prepare_library(self, tensors: Operands, template: str) -> tuple[Launch | None, str]:
+        """A library's call, and the outcome of its first run; ATen's result is the reference."""
         try:
             launch = cpu.library_launch(template, tensors)
-            launch()
+            result = launch()
         except RuntimeError:
-            return kernel, None, "failed"
-        return kernel, launch, "ok"
+            return None, "failed"  # oneDNN raises where it has no kernel
+        if template == ATEN:
+            tensors.out.copy_(result)
+        return launch, "ok" if is_close(result, tensors.out) else "wrong"
 
     def _verify(
         self,

@@ -102,6 +102,6 @@ class SweepRun:
         if timed.dataset is None:
             self.left_out.append(timed.problem)
         else:
-            store.append(timed.dataset)
+            store.append(timed.dataset, timed.stalled)
         if not timed.run.left:
             report(GroupReport.of(timed.run))

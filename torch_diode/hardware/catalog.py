@@ -69,10 +69,12 @@ def stand_ins(hardware: Hardware, available: Iterable[str]) -> list[str]:
     """Available chips whose data can be used for this one, best first.
 
     The chip itself, then those named in its entry, then any of the same architecture in the order
-    of the file. A chip of another architecture runs other kernels and never stands in.
+    of the file. A chip of another architecture runs other kernels and never stands in. A CPU's
+    architecture says too little about it: only those of its entry stand in for it.
     """
     offered = list(dict.fromkeys(available))
     named = _chips().get(hardware.name, {}).get("stand_ins", [])
-    arch = [n for n, chip in _chips().items() if chip["arch"] == hardware.arch and hardware.arch]
+    shares_arch = bool(hardware.arch) and hardware.kind != "cpu"
+    arch = [n for n, chip in _chips().items() if shares_arch and chip["arch"] == hardware.arch]
     order = dict.fromkeys([hardware.name, *named, *arch])
     return [name for name in order if name in offered]

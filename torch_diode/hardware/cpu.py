@@ -13,9 +13,11 @@ import os
 import platform
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from torch_diode.hardware.catalog import normalise
+from torch_diode.hardware.catalog import known, known_names, normalise
 from torch_diode.types.hardware import Hardware
 
 # Ranges of model numbers by family, as the Linux kernel assigns them (arch/x86/kernel/cpu/amd.c).
@@ -66,21 +68,24 @@ _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
 def detect_cpu(threads: int = 0) -> Hardware:
-    """The CPU of this machine, with the threads torch uses now or, if given, those."""
+    """The CPU of this machine, with the threads torch uses now or, if given, those.
+
+    What the machine does not tell, such as its rates, is the catalog's.
+    """
     info = _read_cpuinfo()
-    caches = dict(_read_caches(_CACHES))
-    return Hardware(
-        cpu_name(info),
-        "cpu",
-        platform.machine(),
-        units=_usable_cores(),
-        threads=threads or _torch_threads(),
-        instruction_sets=instruction_sets(info),
-        l1_bytes=caches.get(1, 0),
-        l2_bytes=caches.get(2, 0),
-        l3_bytes=caches.get(3, 0),
-        memory_bytes=_memory_bytes(),
-    )
+    name, caches = cpu_name(info), dict(_read_caches(_CACHES))
+    read = {
+        "units": _usable_cores(),
+        "instruction_sets": instruction_sets(info),
+        "l1_bytes": caches.get(1, 0),
+        "l2_bytes": caches.get(2, 0),
+        "l3_bytes": caches.get(3, 0),
+        "memory_bytes": _memory_bytes(),
+    }
+    arch = platform.machine()
+    base = known(name) if name in known_names() else Hardware(name, "cpu", arch)
+    found: dict[str, Any] = {field: value for field, value in read.items() if value}
+    return replace(base, arch=arch, threads=threads or _torch_threads(), **found)
 
 
 def cpu_name(info: Mapping[str, str]) -> str:

@@ -41,6 +41,28 @@ def detect(device: str | None = None) -> Hardware:
     return from_cuda_properties(properties, hip=torch.version.hip is not None)
 
 
+def find(name: str, threads: int = 0) -> Hardware:
+    """Hardware by its name: this machine's where it is the one, and otherwise the catalog's.
+
+    `threads` are those of a CPU; by default as many as torch runs with here.
+    """
+    if normalise(name) not in known_names():
+        here = detect()
+        cpu = here if here.kind == "cpu" else detect_cpu(threads)
+        found = next((chip for chip in (here, cpu) if chip.name == normalise(name)), None)
+        return with_threads(found or known(name), threads)
+    return with_threads(known(name), threads)
+
+
+def with_threads(hardware: Hardware, threads: int = 0) -> Hardware:
+    """The same CPU with so many threads, by default torch's here; any other chip as it is."""
+    if hardware.kind != "cpu":
+        return hardware
+    import torch
+
+    return replace(hardware, threads=threads or hardware.threads or torch.get_num_threads())
+
+
 def _best_kind(torch: Any) -> str:
     return next((kind for kind in ("cuda", "xpu") if getattr(torch, kind).is_available()), "cpu")
 

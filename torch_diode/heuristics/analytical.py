@@ -1,7 +1,8 @@
 """A heuristic without training: an analytical model of tiles on units.
 
-It applies to any GPU whose properties are known, as the last in a chain and as the baseline for
-trained models. It ignores what compilers and libraries do, so its order and its times are rough.
+It applies to any GPU whose properties are known and to any CPU, as the last in a chain and as the
+baseline for trained models. It ignores what compilers and libraries do, so its order and its times
+are rough.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from torch_diode.candidates.gpu.resources import (
     uses_matrix_unit_on_shared,
 )
 from torch_diode.heuristics.base import Heuristic, digest
+from torch_diode.heuristics.kernel_model import KernelConstants, kernel_times_us, why_unknown
 from torch_diode.heuristics.tile_model import Constants, Floats, Tiles, peak_tflops, tile_times_us
 from torch_diode.types.bounded_cache import BoundedCache
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
@@ -42,13 +44,20 @@ _KINDS_KEPT = 16
 
 
 class AnalyticalHeuristic(Heuristic):
-    """Orders ATen, splits of K and Triton configs by modelled time. Abstains on hardware with
-    unknown units, bandwidth or matrix rate, and on templates without a model."""
+    """Orders a GPU's ATen, splits of K and Triton configs, or a CPU's libraries and C++ templates,
+    by modelled time. Abstains on a GPU with unknown units, bandwidth or matrix rate, and on
+    templates without a model."""
 
     steady = True
 
-    def __init__(self, constants: Constants | None = None, name: str = "analytical") -> None:
+    def __init__(
+        self,
+        constants: Constants | None = None,
+        name: str = "analytical",
+        kernel_constants: KernelConstants | None = None,
+    ) -> None:
         self.constants = constants or Constants()
+        self.kernel_constants = kernel_constants or KernelConstants()
         self.name = name
 
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
@@ -63,6 +72,8 @@ class AnalyticalHeuristic(Heuristic):
         self, problem: MMShape, candidates: Candidates, hardware: Hardware
     ) -> npt.NDArray[np.float64]:
         """Modelled microseconds, in the candidates' order."""
+        if hardware.kind == "cpu":
+            return kernel_times_us(problem, candidates, hardware, self.kernel_constants)
         tiles = _tiles_of(candidates, problem, hardware)
         times = tile_times_us(problem, tiles, hardware, self.constants)
         times += self.constants.descriptor_us * tiles.persistent
@@ -100,6 +111,8 @@ class AnalyticalHeuristic(Heuristic):
         """The properties or templates that the model does not know."""
         if not len(candidates):
             return "there are no candidates"
+        if hardware.kind == "cpu":
+            return why_unknown(problem, candidates)
         rate = peak_tflops(problem, hardware)
         known = {"units": hardware.units, "memory_gbps": hardware.memory_gbps, "tflops": rate}
         missing = [name for name, value in known.items() if not value]
@@ -111,7 +124,8 @@ class AnalyticalHeuristic(Heuristic):
 
     def fingerprint(self) -> str:
         """The model's version and its constants."""
-        return digest("analytical", _VERSION, self.name, repr(self.constants))
+        constants = map(repr, (self.constants, self.kernel_constants))
+        return digest("analytical", _VERSION, self.name, *constants)
 
 
 _tiles: WeakKeyDictionary[Candidates, BoundedCache[Any, Tiles]] = WeakKeyDictionary()

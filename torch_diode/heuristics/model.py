@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -32,7 +33,8 @@ class TimingModel(Protocol):
     def fingerprint(self) -> str:
         """Text that changes with the weights, the features, and anything else times depend on."""
 
-    # Optional: `open_sizes`, true if the times are of kernels that get their sizes as arguments.
+    # Optional: `open_sizes`, true if the times are of kernels that get their sizes as arguments;
+    # `known(candidates)`, a mask of those it can predict, or None if it can predict all.
 
 
 class ModelHeuristic(Heuristic):
@@ -47,9 +49,13 @@ class ModelHeuristic(Heuristic):
         """Caveat reported with each answer, such as another torch release."""
 
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
-        """All candidates by predicted time; None where the model does not support the problem."""
+        """All candidates the model knows, by predicted time; None where it does not support the
+        problem or knows none of them."""
         if not len(candidates) or self.model.supports(problem, hardware) is not None:
             return None
+        known = self._known(candidates)
+        if known is not None:
+            return self._rank_known(problem, candidates, hardware, known)
         times, sigma = self.model.predict_us(problem, candidates, hardware)
         if np.shape(times) != (len(candidates),):
             raise InvalidValueError(
@@ -59,11 +65,40 @@ class ModelHeuristic(Heuristic):
         open_sizes = getattr(self.model, "open_sizes", False)
         return Ranking.by_time(times, self.name, sigma, candidates, self.note, open_sizes)
 
+    def _known(self, candidates: Candidates) -> npt.NDArray[np.bool_] | None:
+        """Mask of the candidates the model knows; None where it knows all."""
+        ask = getattr(self.model, "known", None)
+        known: npt.NDArray[np.bool_] | None = None if ask is None else ask(candidates)
+        return None if known is None or known.all() else known
+
+    def _rank_known(
+        self,
+        problem: MMShape,
+        candidates: Candidates,
+        hardware: Hardware,
+        known: npt.NDArray[np.bool_],
+    ) -> Ranking | None:
+        """The order of the known candidates; the others have no time."""
+        rows = np.flatnonzero(known)
+        ranking = self.rank(problem, candidates.take(rows), hardware) if len(rows) else None
+        if ranking is None:
+            return None
+        times, sigma = np.full((2, len(candidates)), np.nan)
+        times[rows] = ranking.predicted_us
+        if ranking.sigma is not None:
+            sigma[rows] = ranking.sigma
+        errors = None if ranking.sigma is None else sigma
+        return replace(ranking, order=rows[ranking.order], predicted_us=times, sigma=errors)
+
     def why_abstained(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> str:
         """The model's own reason."""
         if not len(candidates):
             return "there are no candidates"
-        return self.model.supports(problem, hardware) or ""
+        reason = self.model.supports(problem, hardware)
+        known = self._known(candidates)
+        if reason is None and known is not None and not known.any():
+            return "the model knows none of the candidates"
+        return reason or ""
 
     def fingerprint(self) -> str:
         """The model's, under this heuristic's name."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.model.serving.expected_regret import expected_regrets, probability_slower
-from torch_diode.types.candidate import ATEN
+from torch_diode.types.candidate import ATEN, CPP_GEMM, LIBRARIES, MKL_PACKED
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.ranking import Ranking
@@ -18,7 +18,13 @@ TOLERANCE = 0.002
 LEAST = 2
 MOST_TIMES_TOP = 3
 CHANCE_SLOWER = 0.3
-"""A single kernel replaces ATen only if it is less likely than this to be slower."""
+"""A single kernel replaces torch's own only if it is less likely than this to be slower."""
+CHANCE_MUCH_SLOWER, MUCH = 0.02, 0.04
+"""On a CPU, a candidate replaces plain torch's choice only if it is less likely than this to be
+slower by more than that, in log time,"""
+LEAST_GAIN = 0.01
+"""and is predicted to be at least so much faster."""
+CPU_ONLY = (*(name for name in LIBRARIES if name != ATEN), CPP_GEMM)
 FIXED_SIZES_US = 0.2
 """Gain of a template with its sizes compiled in over one that gets them as arguments, as in sweeps.
 Median on an H200: 0.18 below 6 us, 0.21 from 6 to 20, 0.29 to 50, 0.38 above; 0 for ATen."""
@@ -92,19 +98,47 @@ def benchmark_set(ranking: Ranking, candidates: Candidates, count: int) -> list[
     return rows
 
 
-def single_choice_order(ranking: Ranking, candidates: Candidates) -> npt.NDArray[np.int64]:
-    """The order in which to try candidates without a benchmark: the ranking's, but ATen first where
-    the best is too likely to be slower."""
+def plain_choice(candidates: Candidates) -> str:
+    """The template of what plain torch runs: ATen, or MKL's packed weight where a frozen graph
+    offers no ATen; empty where there is neither."""
+    names = (ATEN, MKL_PACKED)
+    return next((name for name in names if candidates.is_template(name).any()), "")
+
+
+def single_choice_order(
+    ranking: Ranking, candidates: Candidates, own: str = ""
+) -> npt.NDArray[np.int64]:
+    """The order in which to try candidates without a benchmark: the ranking's, but the library that
+    plain torch runs (`own`, if given) first where the best is too likely to be slower.
+
+    On a CPU, the next best are considered before that: one of them may be the safer choice.
+    """
     order = ranking.order
-    place = int(candidates.is_template(ATEN)[order].argmax())
-    if ranking.sigma is None or place == 0:  # ATen is first, or not among them
+    is_plain = candidates.is_template(own or plain_choice(candidates))
+    if ranking.sigma is None or is_plain[order[0]] or not is_plain.any():
         return order
-    best, aten = int(order[0]), int(order[place])
-    gain = float(np.log(ranking.predicted_us[aten] / ranking.predicted_us[best]))
-    chance = probability_slower(gain, float(ranking.sigma[best]), float(ranking.sigma[aten]))
-    if chance < CHANCE_SLOWER or not np.isfinite(chance):
-        return order
-    return np.concatenate([[aten], np.delete(order, place)])
+    plain, place = int(is_plain.argmax()), int(is_plain[order].argmax())
+    on_cpu = any(name in CPU_ONLY for name in candidates.templates)
+    is_safe = _is_safe_on_cpu if on_cpu else _is_safe
+    for row in order[: place if on_cpu else 1].tolist():
+        gain = float(np.log(ranking.predicted_us[plain] / ranking.predicted_us[row]))
+        if is_safe(gain, float(ranking.sigma[row]), float(ranking.sigma[plain])):
+            return _first(row, order)
+    return _first(plain, order)
+
+
+def _is_safe(gain: float, sigma: float, plain_sigma: float) -> bool:
+    chance = probability_slower(gain, sigma, plain_sigma)
+    return chance < CHANCE_SLOWER or not np.isfinite(chance)
+
+
+def _is_safe_on_cpu(gain: float, sigma: float, plain_sigma: float) -> bool:
+    much_slower = probability_slower(gain + MUCH, sigma, plain_sigma)
+    return gain > LEAST_GAIN and much_slower < CHANCE_MUCH_SLOWER
+
+
+def _first(row: int, order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.concatenate([[row], order[order != row]])
 
 
 def _as_benchmarked(ranking: Ranking, candidates: Candidates) -> npt.NDArray[np.int64]:

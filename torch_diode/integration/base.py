@@ -67,6 +67,10 @@ class ChoicesIntegration(BaseIntegration):
         out differently; empty where this integration changes nothing."""
         return ""
 
+    def why_not_cached(self, gm: Any) -> str:
+        """The reason torch's graph cache must not keep a graph; empty where it may."""
+        return ""
+
     def probe(self) -> str:
         """Compose a dummy with a handler of torch's, and check that the dummy's methods win."""
         from torch._inductor.choices import InductorChoices

@@ -102,6 +102,8 @@ def close_relative(hardware: Hardware, name: str) -> bool:
     """
     if hardware.name == name:
         return True
+    if hardware.kind == "cpu":
+        return False  # CPUs of one architecture have little in common
     other = known(name)
     same = hardware.arch == other.arch and hardware.units == other.units
     ratio = hardware.memory_gbps / other.memory_gbps if other.memory_gbps else 0.0

@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from torch_diode.integration.base import ChoicesIntegration
+from torch_diode.integration.base import ON, ChoicesIntegration
 from torch_diode.integration.deciding.record import Record
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.fallback import Fallback
+from torch_diode.integration.hooks.weight_packing import WeightPacking
 from torch_diode.integration.settings import Settings
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 
 class MatmulIntegration(ChoicesIntegration):
-    """mm, addmm, bmm and baddbmm, by the heuristic of the settings or the default one.
+    """mm, addmm, bmm and baddbmm, by the heuristic of the settings or the default one; in frozen
+    graphs also the library that a linear's constant weight is packed for.
 
     The decider, and numpy with it, is imported at the first request: registering is light.
     """
@@ -39,6 +41,7 @@ class MatmulIntegration(ChoicesIntegration):
         self._decider: Decider | None = None
         self._lock = threading.Lock()
         self._undo_preprocessing: Callable[[], None] | None = None
+        self._weight_packing = WeightPacking(self.fallback, self._decide_frozen)
 
     @property
     def hooks(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -108,13 +111,43 @@ class MatmulIntegration(ChoicesIntegration):
 
         return self.decider.fallback.run(lambda: keep_single_choice(choices)) or choices
 
+    def _decide_frozen(self, node: Any) -> bool:
+        return bool(self.fallback.run(lambda: self._apply_frozen(node)))
+
+    def _apply_frozen(self, node: Any) -> bool:
+        from torch._inductor.virtualized import V
+
+        from torch_diode.integration.cpu.frozen import FrozenLinear
+
+        V.choices  # noqa: B018  probes the hooks, before the lowering does
+        if self.state != ON:
+            return False
+        linear = FrozenLinear(node)
+        candidate = self.decider.decide_frozen(linear)
+        if candidate is not None:
+            linear.apply(candidate)
+        return candidate is not None
+
     def fingerprint(self, devices: Iterable[Any]) -> str:
         """The heuristic's fingerprint, with the settings it is used under."""
         return self.decider.fingerprint(devices)
 
+    def why_not_cached(self, gm: Any) -> str:
+        """A reason where a frozen graph's code contains weights that torch's key does not cover."""
+        from torch_diode.integration.cpu.frozen import embeds_packed_weights
+
+        return "a C++ template packs frozen weights" if embeds_packed_weights(gm) else ""
+
+    def install(self, registration: Registration) -> None:
+        """Also hook into freezing."""
+        super().install(registration)
+        self._weight_packing.install()
+
     def uninstall(self, registration: Registration) -> None:
-        """Also remove the preprocessing of choices and the clean benchmark."""
+        """Also remove the hook into freezing, the preprocessing of choices and the clean
+        benchmark."""
         super().uninstall(registration)
+        self._weight_packing.uninstall()
         if self._decider is not None:
             self._decider.release()
         if self._undo_preprocessing is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torch_diode.candidates import candidate_space
 from torch_diode.candidates.cpu.libraries import PLAIN
 from torch_diode.candidates.gpu.eligibility import plain_templates
-from torch_diode.hardware import detect, known
+from torch_diode.hardware import detect, find
 from torch_diode.heuristics import policy
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import default_heuristic, settings
@@ -41,7 +41,7 @@ def rank(
         validation.whole_number("rank", "top", top, low=1)
     given = None if candidates is None else _given(candidates)
     if not isinstance(hardware, Hardware):
-        hardware = detect() if hardware is None else known(hardware)
+        hardware = detect() if hardware is None else find(hardware)
     heuristic = heuristic or default_heuristic.default_heuristic(
         hardware, settings.from_environment()
     )

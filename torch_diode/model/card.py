@@ -4,7 +4,7 @@ evaluation that the command line prints."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch_diode.files.atomic import write_text
 from torch_diode.files.file_errors import naming_file
 from torch_diode.files.json import write_json
 from torch_diode.model.evaluation import plots
+from torch_diode.model.evaluation.over_plain import SLOWER
 from torch_diode.model.evaluation.regret import KS, Score
 from torch_diode.model.evaluation.scoring import EvaluatedPredictions, Evaluation
 from torch_diode.model.metadata import FORMAT, ModelMetadata
@@ -105,6 +106,7 @@ def markdown(
             list(_slices(evaluation)),
         ),
         *([_picture("Slices", pictures)] if pictures else []),
+        *_over_plain(evaluation),
         "## Error of the times",
         _table(
             ("timings of", "timings", "MSE (log)", "RMSE (log)", "as a factor", "median factor"),
@@ -153,10 +155,31 @@ def _slices(evaluation: Evaluation) -> list[Sequence[str]]:
     return rows
 
 
+def _over_plain(evaluation: Evaluation) -> Iterator[str]:
+    """Decisions over plain torch's on a CPU, for each offer of a compile."""
+    if evaluation.over_plain:
+        yield "## Over plain torch"
+        yield (
+            "Time of what is chosen over that of what plain torch runs. `unfrozen`: ATen and "
+            "oneDNN on offer; `frozen`: packed weights and templates, without ATen."
+        )
+    head = ("slice", "problems", "chosen", "best", "p99", "worst", f"above {SLOWER}", "not plain")
+    for offer, slices in evaluation.over_plain.items():
+        rows = [
+            (name, f"{s.problems:,}", f"{s.geomean:.4f}", f"{s.best:.4f}", f"{s.p99:.3f}",
+             f"{s.worst:.3f}", str(s.slower), f"{s.changed:.0%}")
+            for name, s in slices.items()
+        ]  # fmt: skip
+        yield f"### {offer.capitalize()}"
+        yield _table(head, rows)
+
+
 def _origin(metadata: ModelMetadata) -> list[Sequence[str]]:
     options = metadata.options
     rows = [
         ("covers", ", ".join(metadata.covers)),
+        *([("threads", ", ".join(map(str, metadata.threads)))] if metadata.threads else []),
+        *([("candidates", ", ".join(metadata.labels))] if metadata.labels else []),
         ("sizes in training", "; ".join(f"{n} {_range(r)}" for n, r in metadata.ranges.items())),
         ("measured with torch", ", ".join(metadata.torch) or "not recorded"),
         ("and triton", ", ".join(metadata.triton) or "not recorded"),

@@ -19,13 +19,14 @@ import safetensors.numpy
 
 from torch_diode.files.atomic import replacing
 from torch_diode.files.file_errors import naming_file
+from torch_diode.model.features.names import CPU_NAMES
 from torch_diode.model.metadata import SUFFIXES, ModelMetadata
-from torch_diode.model.networks import file_names, module_names
+from torch_diode.model.networks import LIBRARY, file_names, module_names
 from torch_diode.types.errors import FileFaultError
 
 if TYPE_CHECKING:
     from torch_diode.model.features.problem_arrays import Floats
-    from torch_diode.model.networks.timing_models import TimingNetwork
+    from torch_diode.model.networks.library_model import Network
     from torch_diode.model.wrapper import ModelWrapper
 
 _MOST_BYTES = 64 * 2**20
@@ -69,19 +70,21 @@ def load_model(path: str | os.PathLike[str]) -> ModelWrapper:
     return ModelWrapper(*load_weights(path))
 
 
-def load_network(path: str | os.PathLike[str]) -> tuple[ModelMetadata, TimingNetwork]:
+def load_network(path: str | os.PathLike[str]) -> tuple[ModelMetadata, Network]:
     """Read a model as a torch network, to score it on a dataset or to train it further."""
     metadata, arrays = load_weights(path)
     return metadata, network_of(metadata, arrays)
 
 
-def network_of(metadata: ModelMetadata, arrays: Mapping[str, Floats]) -> TimingNetwork:
+def network_of(metadata: ModelMetadata, arrays: Mapping[str, Floats]) -> Network:
     """Build the torch network of a model's weights."""
     import torch
 
-    from torch_diode.model.networks.timing_models import build_network
+    from torch_diode.model.networks.library_model import LibraryTimingModel, build_any
 
-    network = build_network(metadata.kind, metadata.shape)
+    network = build_any(metadata.kind, metadata.shape)
+    if isinstance(network, LibraryTimingModel):
+        network.labels = tuple(metadata.labels)
     network.load_state_dict({name: torch.from_numpy(a.copy()) for name, a in arrays.items()})
     return network.eval()
 
@@ -178,19 +181,21 @@ def _read_safetensors(path: Path) -> tuple[object, dict[str, Floats]]:
 
 def _check_weights(path: Path, metadata: ModelMetadata, arrays: dict[str, Floats]) -> None:
     """Require the names and shapes of the network that the metadata name, and finite numbers."""
-    from torch_diode.model.networks.timing_models import NETWORKS, build_network
+    from torch_diode.model.networks.library_model import build_any
+    from torch_diode.model.networks.timing_models import NETWORKS
 
-    if metadata.kind not in NETWORKS or (metadata.kind == "base" and "encoder" in metadata.shape):
+    kinds = (*NETWORKS, LIBRARY)
+    if metadata.kind not in kinds or (metadata.kind == "base" and "encoder" in metadata.shape):
         raise FileFaultError(
             f"{path}: got a {metadata.kind!r:.40} network of {metadata.shape}; expected one of "
-            f"{', '.join(NETWORKS)}"
+            f"{', '.join(kinds)}"
         )
     if _least_weights(metadata.shape) > sum(value.size for value in arrays.values()):
         raise FileFaultError(
             f"{path}: got weights that do not fit a {metadata.kind} network of {metadata.shape}; "
             "expected more of them"
         )
-    network = build_network(metadata.kind, metadata.shape)
+    network = build_any(metadata.kind, metadata.shape)
     expected = {name: tuple(value.shape) for name, value in network.state_dict().items()}
     shapes = {name: value.shape for name, value in arrays.items()}
     if shapes != expected:
@@ -208,4 +213,6 @@ def _least_weights(shape: Mapping[str, int]) -> int:
     deep = (shape.get("layers", 1) - 1) * shape.get("hidden", 1) ** 2
     each = (shape.get("aten_layers", 1) - 1) * shape.get("aten_hidden", 1) ** 2
     aten = max(each, shape.get("aten_hidden", 1)) * shape.get("aten_members", 1)
-    return max(deep, aten, shape.get("encoder", 1) ** 2)
+    ends = (len(CPU_NAMES) + shape.get("labels", 0)) * shape.get("hidden", 1)
+    library = shape["members"] * (deep + ends) if "members" in shape else 0
+    return max(deep, aten, library, shape.get("encoder", 1) ** 2)

@@ -10,19 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_diode.model.features.names import (
+    CPU_FEATURES_VERSION,
+    CPU_NAMES,
     FEATURE_NAMES,
     FEATURES_VERSION,
     PRECISIONS,
     SPLIT_NAMES,
     VENDOR_NAMES,
 )
+from torch_diode.model.networks import LIBRARY
 from torch_diode.types.errors import FileFaultError
-from torch_diode.types.problem import OPS
+from torch_diode.types.problem import LAYOUTS, OPS
 
 if TYPE_CHECKING:
     from torch_diode.model.evaluation.scoring import Evaluation
     from torch_diode.model.features.problem_arrays import ProblemArrays
     from torch_diode.model.features.table import FeatureTable
+    from torch_diode.model.networks.library_model import Network
     from torch_diode.model.training.trainer import Trained
     from torch_diode.types.dataset import Dataset
     from torch_diode.types.hardware import Hardware
@@ -36,6 +40,10 @@ SWEEP = "sweep"
 methods, and a file that names none was made from these."""
 _MAX_WIDTH = 4096
 _SHAPE_NAMES = {"hidden", "layers", "aten_hidden", "aten_layers", "aten_members", "encoder"}
+_LIBRARY_SHAPE_NAMES = {"hidden", "layers", "members", "labels"}
+_CPU_FIELDS = ("threads", "labels")
+"""Fields of CPUs only: a file of a GPU's model has none of them."""
+_GPU_OPTIONS = ("aten_", "split_", "far", "near", "floor")
 _OLDEST_HEAD = {"aten_layers": 2, "aten_members": 6}
 """Shape of ATen's head in the first files, which do not state it."""
 _SUMMARY_SLICES = ("all", "op=", "precision=")
@@ -50,7 +58,7 @@ class ModelMetadata:
     hardware: str
     arch: str
     covers: list[str]
-    """`MMShape.kind` of the problems in training."""
+    """`MMShape.kind` of the problems in training; on a CPU with `/layout`."""
     ranges: dict[str, list[float]]
     """Least and greatest M, N, K, B and flops in training."""
     torch: list[str]
@@ -63,12 +71,20 @@ class ModelMetadata:
     template_hashes: list[str] = field(default_factory=list)
     features_version: int = FEATURES_VERSION
     feature_names: list[str] = field(default_factory=lambda: list(_FEATURES))
+    threads: list[int] = field(default_factory=list)
+    """Numbers of threads in training, on a CPU."""
+    labels: list[str] = field(default_factory=list)
+    """Candidates of the outputs of a `library` network."""
     format: str = FORMAT
     format_version: int = FORMAT_VERSION
 
     def to_json(self) -> str:
         """Encode as one line with sorted keys: equal metadata give equal text."""
-        return json.dumps(asdict(self), sort_keys=True)
+        data = asdict(self)
+        for name in _CPU_FIELDS:
+            if not data[name]:
+                del data[name]
+        return json.dumps(data, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: object, source: str) -> ModelMetadata:
@@ -85,19 +101,27 @@ class ModelMetadata:
                 f"{FORMAT_VERSION}; train again with this release"
             )
         _check_features(data, source)
+        data = {**{name: [] for name in _CPU_FIELDS}, **data}
         _check_fields(cls, data, source)
-        return cls(**{**data, "shape": {**_OLDEST_HEAD, **data["shape"]}})
+        oldest = {} if data["kind"] == LIBRARY else _OLDEST_HEAD
+        return cls(**{**data, "shape": {**oldest, **data["shape"]}})
+
+
+def features_of(kind: object) -> tuple[int, tuple[str, ...]]:
+    """The version and the names of the features that a kind of network reads."""
+    return (CPU_FEATURES_VERSION, CPU_NAMES) if kind == LIBRARY else (FEATURES_VERSION, _FEATURES)
 
 
 def _check_features(data: Mapping[str, Any], source: str) -> None:
-    if data.get("features_version") != FEATURES_VERSION:
+    version, names = features_of(data.get("kind"))
+    if data.get("features_version") != version:
         raise FileFaultError(
             f"{source}: got features version {data.get('features_version')!r:.20}; expected "
-            f"{FEATURES_VERSION}; train the model again, or use the release it was made with"
+            f"{version}; train the model again, or use the release it was made with"
         )
-    if data.get("feature_names") != list(_FEATURES):
+    if data.get("feature_names") != list(names):
         raise FileFaultError(
-            f"{source}: got other features than version {FEATURES_VERSION} has; train again"
+            f"{source}: got other features than version {version} has; train again"
         )
 
 
@@ -114,11 +138,12 @@ def _check_fields(cls: type[ModelMetadata], data: Mapping[str, Any], source: str
     unknown = set(data) - {known.name for known in fields(cls)}
     if unknown:
         raise FileFaultError(f"{source}: got unknown metadata {min(unknown)!r:.40}; expected none")
+    names = _LIBRARY_SHAPE_NAMES if data["kind"] == LIBRARY else _SHAPE_NAMES
     for name, width in data["shape"].items():
-        if name not in _SHAPE_NAMES or type(width) is not int or not 0 < width <= _MAX_WIDTH:
+        if name not in names or type(width) is not int or not 0 < width <= _MAX_WIDTH:
             raise FileFaultError(
                 f"{source}: got shape {name!r:.40} = {width!r:.20}; expected "
-                f"{', '.join(sorted(_SHAPE_NAMES))}, 1 to {_MAX_WIDTH}"
+                f"{', '.join(sorted(names))}, 1 to {_MAX_WIDTH}"
             )
     _check_numbers(data, source)
 
@@ -132,12 +157,22 @@ def _check_numbers(data: Mapping[str, Any], source: str) -> None:
         names = data["options"].get(key, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise FileFaultError(f"{source}: got {key} {names!r:.40}; expected a list of names")
+    if not all(type(count) is int and count > 0 for count in data["threads"]):
+        raise FileFaultError(f"{source}: got threads {data['threads']!r:.40}; expected numbers")
+    labels = data["labels"]
+    if not all(isinstance(label, str) for label in labels) or len(set(labels)) != len(labels):
+        raise FileFaultError(f"{source}: got labels {labels!r:.60}; expected distinct texts")
+    if len(labels) != data["shape"].get("labels", 0) or (not labels and data["kind"] == LIBRARY):
+        raise FileFaultError(
+            f"{source}: got {len(labels)} labels; expected {data['shape'].get('labels', 0)}, one "
+            "per output"
+        )
     if not all(isinstance(value, int | float) for value in data["sigma"].values()):
         raise FileFaultError(f"{source}: got sigma {data['sigma']!r:.60}; expected numbers")
 
 
 def build_metadata(
-    trained: Trained,
+    trained: Trained[Network],
     part: FeatureTable,
     dataset: Dataset,
     hardware: Hardware,
@@ -146,14 +181,18 @@ def build_metadata(
     """Build the metadata of a model trained on `part` of a dataset, with its scores on held-out
     problems."""
     p = part.arrays.take(np.unique(part.group[part.is_config]))
-    pairs = np.unique(np.stack([p.op, p.precision], axis=1), axis=0).tolist()
     errors = evaluation.errors
+    is_library = trained.network.kind == LIBRARY
+    version, names = features_of(trained.network.kind)
+    options = json.loads(json.dumps(asdict(trained.options)))
+    if is_library:
+        options = {k: v for k, v in options.items() if not k.startswith(_GPU_OPTIONS)}
     return ModelMetadata(
         kind=trained.network.kind,
         shape=dict(trained.network.shape),
         hardware=hardware.name,
         arch=hardware.arch,
-        covers=[f"{OPS[o]}/{PRECISIONS[n]}" for o, n in pairs if n < len(PRECISIONS)],
+        covers=_covers(p, with_layout=is_library),
         ranges=_ranges(p),
         torch=dataset.texts("torch"),
         triton=dataset.texts("triton"),
@@ -168,12 +207,27 @@ def build_metadata(
             if name.startswith(_SUMMARY_SLICES) and "," not in name
         },
         options={
-            **json.loads(json.dumps(asdict(trained.options))),
+            **options,
             "methods": dataset.texts("method"),
             "ops": dataset.texts("op"),
         },
         template_hashes=list(dataset.provenance.get("templates", ())),
+        features_version=version,
+        feature_names=list(names),
+        threads=sorted({int(count) for count in p.threads if count}),
+        labels=list(getattr(trained.network, "labels", ())),
     )
+
+
+def _covers(p: ProblemArrays, with_layout: bool) -> list[str]:
+    """List the kinds of problems, and on a CPU their layouts: there they are other kernels."""
+    layout = 2 * p.transpose_a + p.transpose_b if with_layout else np.zeros(len(p))
+    kinds = np.unique(np.stack([p.op, p.precision, layout], axis=1), axis=0).astype(int).tolist()
+    return [
+        f"{OPS[op]}/{PRECISIONS[precision]}" + (f"/{LAYOUTS[layout]}" if with_layout else "")
+        for op, precision, layout in kinds
+        if precision < len(PRECISIONS)
+    ]
 
 
 def _ranges(p: ProblemArrays) -> dict[str, list[float]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_diode.files.file_errors import naming_file
-from torch_diode.hardware.catalog import known, stand_ins
+from torch_diode.hardware.catalog import stand_ins
 from torch_diode.model.metadata import SUFFIXES
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
@@ -48,6 +48,10 @@ class ModelPointer:
     def card_path(self) -> Path:
         """Path of the card beside the model."""
         return self.path.with_suffix(".json")
+
+    def fits(self, threads: int) -> bool:
+        """True if the model is of a GPU, or was trained with this number of threads."""
+        return not threads or threads in self.load().metadata.threads
 
     def load(self) -> ModelWrapper:
         """Load the model; refuse it if it was made for another hardware than its folder names."""
@@ -110,11 +114,13 @@ def load_registered(
     """Load the model for a hardware (by default this machine's) from the user's folders or the
     shipped ones; `ModelHeuristic` makes a heuristic of it."""
     if hardware is None:
-        from torch_diode.hardware import detect
+        from torch_diode.hardware.detect import detect
 
         hardware = detect()
     elif isinstance(hardware, str):
-        hardware = known(hardware)
+        from torch_diode.hardware.detect import find
+
+        hardware = find(hardware)
     registry = ModelRegistry()
     pointer = registry.find(heuristic, hardware, name)
     if pointer is None:
@@ -139,11 +145,12 @@ class ModelRegistry:
 
     def find(self, heuristic: str, hardware: Hardware, name: str = "") -> ModelPointer | None:
         """Find the model for a hardware, or for its best stand-in that has one; None if there is
-        none. Of several, the first folder's first; `name` selects a certain one."""
+        none. Of several, the first folder's first; `name` selects a certain one. On a CPU it is one
+        that was trained with as many threads."""
         models = [p for p in self.pointers(heuristic) if name in ("", p.name)]
         for chip in stand_ins(hardware, [p.hardware for p in models]):
             for pointer in models:
-                if pointer.hardware == chip:
+                if pointer.hardware == chip and pointer.fits(hardware.threads):
                     return pointer
         return None
 

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from torch_diode.hardware.versions import same_release
 from torch_diode.model.features.problem_arrays import Floats
 from torch_diode.model.metadata import SWEEP, ModelMetadata
-from torch_diode.model.networks import file_names
+from torch_diode.model.networks import LIBRARY, file_names
 from torch_diode.model.serving.inference import NumpyNetwork
+from torch_diode.model.serving.library_inference import LibraryNetwork
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import HardwareMismatchError
 from torch_diode.types.hardware import Hardware
@@ -27,7 +28,11 @@ class ModelWrapper:
 
     def __init__(self, metadata: ModelMetadata, arrays: Mapping[str, Floats]) -> None:
         self.metadata = metadata
-        self._network = NumpyNetwork(metadata.kind, arrays)
+        self._network: NumpyNetwork | LibraryNetwork
+        if metadata.kind == LIBRARY:
+            self._network = LibraryNetwork(tuple(metadata.labels), arrays)
+        else:
+            self._network = NumpyNetwork(metadata.kind, arrays)
         self._fingerprint = _fingerprint(metadata, arrays)
         self._covers = frozenset(metadata.covers)
         self.open_sizes = SWEEP in metadata.options.get("methods", [SWEEP])
@@ -43,15 +48,24 @@ class ModelWrapper:
         """Predict the microseconds of every candidate, and the expected error of each."""
         return self._network.predict(problem, candidates, hardware)
 
+    def known(self, candidates: Candidates) -> npt.NDArray[np.bool_] | None:
+        """Mask of the candidates it can predict; None if that is all of any."""
+        known = getattr(self._network, "known", None)
+        return None if known is None else known(candidates)
+
     def supports(self, problem: MMShape, hardware: Hardware) -> str | None:
         """None if the model covers the problem on this hardware; otherwise the reason."""
+        if hardware.kind == "cpu" and (reason := self._other_cpu(hardware)):
+            return reason
         if hardware.arch != self.metadata.arch:
             return (
                 f"the model is of {self.metadata.arch} ({self.metadata.hardware}), "
                 f"{hardware.name} is {hardware.arch or 'of no known architecture'}"
             )
-        if problem.kind not in self._covers or problem.out_dtype != problem.dtype:
-            return f"the model was not trained on {problem.op} in {problem.precision}"
+        kind = f"{problem.kind}/{problem.layout}" if self.metadata.labels else problem.kind
+        if kind not in self._covers or problem.out_dtype != problem.dtype:
+            layout = f", layout {problem.layout}" if self.metadata.labels else ""
+            return f"the model was not trained on {problem.op} in {problem.precision}{layout}"
         for name, most in self._limits.items():
             if getattr(problem, name) > most:
                 return (
@@ -59,6 +73,16 @@ class ModelWrapper:
                     f"{self.metadata.ranges[name][1]:.0f} the model was trained up to"
                 )
         return None
+
+    def _other_cpu(self, hardware: Hardware) -> str:
+        """The reason why the model is not for a CPU: another one, or another number of threads."""
+        trained = self.metadata
+        if hardware.name != trained.hardware:
+            return f"the model is of {trained.hardware}, this is {hardware.name}"
+        if hardware.threads not in trained.threads:
+            counts = ", ".join(map(str, trained.threads))
+            return f"the model was trained with {counts} threads, here are {hardware.threads}"
+        return ""
 
     def require(self, hardware: Hardware) -> None:
         """Raise if the model is of another chip family, whose kernels differ."""

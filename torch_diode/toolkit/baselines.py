@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from torch_diode.hardware import with_threads
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.model.evaluation.regret import (
     KS,
@@ -17,6 +18,7 @@ from torch_diode.model.evaluation.regret import (
     standard_errors,
     subset_regrets,
 )
+from torch_diode.types.candidate import ONEDNN
 from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.errors import DiodeError, MissingPartError
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 ANALYTICAL = "analytical"
 DEFAULT_LIST = "default list"
+ALWAYS_ONEDNN = "oneDNN alone"
 
 _MOST_PROBLEMS = 2000
 """The analytical heuristic ranks one problem at a time; a sample this large is accurate enough."""
@@ -71,6 +74,9 @@ def compute_baselines(
     if not table.is_aten.any():
         notes.append("ATen was not timed: it is no candidate here, and no baseline")
     coverage, missing = 0.0, "it was left out"
+    if hardware.kind == "cpu":
+        default_list = False
+        regrets |= _library_regrets(table)
     if default_list:
         try:
             regrets[DEFAULT_LIST], coverage = _default_list_regrets(table, dataset, hardware)
@@ -87,6 +93,17 @@ def compute_baselines(
     errors = standard_errors(spread, repeats, table.time_us)
     noise = noise_regrets(table.group, table.time_us, errors, ks)
     return Baselines(regrets, noise, coverage, missing, tuple(notes))
+
+
+def _library_regrets(table: FeatureTable) -> dict[str, Regrets]:
+    """Regret of always running oneDNN, on the problems it was timed on."""
+    if ONEDNN not in table.labels:
+        return {}
+    regrets = np.full((len(table.problem), 1), np.nan)
+    is_onednn = table.label == table.labels.index(ONEDNN)
+    values = subset_regrets(table.group, table.time_us, is_onednn)
+    regrets[: len(values), 0] = values
+    return {ALWAYS_ONEDNN: regrets}
 
 
 def _default_list_regrets(
@@ -117,8 +134,9 @@ def _analytical_regrets(
     for rows in blocks[:: max(-(-len(blocks) // _MOST_PROBLEMS), 1)]:
         problem = dataset.problem(int(table.rows[rows[0]]))
         part = candidates.take(rows)
-        if not heuristic.why_abstained(problem, part, hardware):
-            predicted[rows] = heuristic.predict_us(problem, part, hardware)
+        chip = with_threads(hardware, int(table.arrays.threads[table.group[rows[0]]]))
+        if not heuristic.why_abstained(problem, part, chip):
+            predicted[rows] = heuristic.predict_us(problem, part, chip)
     known = np.isfinite(predicted)
     ids, values = regret_arrays(table.group[known], table.time_us[known], predicted[known], ks)
     regrets = np.full((len(table.problem), len(ks)), np.nan)

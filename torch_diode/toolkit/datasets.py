@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -150,15 +150,17 @@ def _best_method(dataset: Dataset, progress: ProgressCallback) -> Dataset:
 
 
 def hardware_of(dataset: Dataset, device: str | None = None) -> Hardware:
-    """The chip a dataset was measured on, with its properties."""
+    """The chip a dataset was measured on, with its properties; without threads, which each problem
+    has its own number of."""
     (name,) = dataset.texts("hardware")
     if name in known_names():
         return known(name)
     from torch_diode.collection.workers.fork_safety import run_in_subprocess
 
-    here = run_in_subprocess(detect, device)
+    of_cpu = bool(dataset.values("threads").any())
+    here = detect("cpu") if of_cpu else run_in_subprocess(detect, device)
     if here.name == name:
-        return here
+        return replace(here, threads=0)
     raise HardwareMismatchError(
         f"hardware: got timings of {name}, whose properties are not known here; expected one of "
         f"{', '.join(known_names())}; run this on a machine that has the chip"

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from torch_diode.candidates.space import loops_over_k
 from torch_diode.files.file_errors import naming_file
-from torch_diode.files.json import write_json
-from torch_diode.files.solutions import read_solution
+from torch_diode.files.json import read_json, write_json
 from torch_diode.model.evaluation.regret import KS, Mask, RankedTimes, subset_regrets
 from torch_diode.model.registry import SHIPPED
 from torch_diode.toolkit.datasets import DatasetSource
@@ -139,7 +138,10 @@ def _read_solution(path: Path) -> Solution | None:
         raise FileFaultError(
             f"{path}: no such file, nor a folder {path.parent} to make it in; check the path"
         )
-    return read_solution(path) if there else None
+    if not there:
+        return None
+    solution: Solution = read_json(path, Solution.from_dict)
+    return solution
 
 
 def _write_fastest(result: Validation, path: Path) -> Solution:

@@ -15,7 +15,7 @@ from torch_diode.candidates.gpu.eligibility import can_offer
 from torch_diode.files.atomic import replacing
 from torch_diode.files.file_errors import naming_file
 from torch_diode.files.json import loads
-from torch_diode.hardware import detect, known, known_names, normalise
+from torch_diode.hardware import detect, find, with_threads
 from torch_diode.heuristics import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.heuristics.model import ModelHeuristic
@@ -24,14 +24,13 @@ from torch_diode.integration.rank import plain_ranking, single_choice
 from torch_diode.model.registry import resolve_model
 from torch_diode.toolkit.datasets import refuse_same
 from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
-from torch_diode.types.candidate import ATEN, Candidate
+from torch_diode.types.candidate import ATEN, CPP_GEMM, LIBRARIES, Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import (
     DiodeError,
     EmptySelectionError,
     FileFaultError,
     InvalidValueError,
-    MissingPartError,
 )
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -67,6 +66,7 @@ class PredictedChoice:
         return {
             "problem": self.problem.to_dict(),
             "hardware": self.hardware.name,
+            **({"threads": self.hardware.threads} if self.hardware.threads else {}),
             "candidates": self.candidates,
             "source": self.source,
             "aten_us": self.aten_us,
@@ -86,13 +86,15 @@ def predict(
     model: str | None = None,
     top: int = 5,
     device: str | None = None,
+    threads: int = 0,
 ) -> PredictedChoice:
     """Rank the candidates of a problem by predicted time; needs no GPU.
 
-    `hardware` names the chip, this machine's if None; `model` a model file, by default the one for
-    the chip. What the model abstains on, the analytical heuristic ranks.
+    `hardware` names the chip, this machine's if None, and `threads` are those of a CPU; `model` is
+    a model file, by default the one for the chip. What the model abstains on, the analytical
+    heuristic ranks.
     """
-    chip = find_hardware(hardware, device)
+    chip = find_hardware(hardware, device, threads)
     heuristic, note = resolve_heuristic(chip, model)
     space = candidate_space(problem, chip)
     ranking, reason = heuristic.rank(problem, space)
@@ -122,6 +124,7 @@ def rank_file(
     top: int = 10,
     device: str | None = None,
     progress: ProgressCallback = log_progress,
+    threads: int = 0,
 ) -> int:
     """Rank the candidates of each problem in a file of JSON lines; the number of problems.
 
@@ -131,7 +134,7 @@ def rank_file(
     refuse_same(output, problems)
     with naming_file(problems), problems.open("rb"):
         pass  # a wrong path shows before a model is loaded
-    heuristic, note = resolve_heuristic(find_hardware(hardware, device), model)
+    heuristic, note = resolve_heuristic(find_hardware(hardware, device, threads), model)
     reasons: Counter[str] = Counter()
     count = 0
     with replacing(output) as temporary, temporary.open("w", encoding="utf-8") as file:
@@ -180,8 +183,15 @@ def rank_record(
     candidates = Candidates.of(map(Candidate.from_dict, given))
     ranking, reason = heuristic.rank(problem, candidates)
     times = [_rounded(time) for time in ranking.predicted_us.tolist()]
-    unknown = [n for n in candidates.templates if not can_offer(n, problem, heuristic.chip)]
+    chip = heuristic.chip
+    unknown = [n for n in candidates.templates if not _can_run(n, problem, chip)]
     return {"order": ranking.order.tolist(), "predicted_us": times}, _notes(reason, *unknown)
+
+
+def _can_run(template: str, problem: MMShape, chip: Hardware) -> bool:
+    if chip.kind == "cpu":
+        return template in (*LIBRARIES, CPP_GEMM)
+    return can_offer(template, problem, chip)
 
 
 def _notes(reason: str, *unknown: str) -> list[str]:
@@ -196,18 +206,10 @@ def _rounded(time: float | None) -> float | None:
     return None if time is None or math.isnan(time) else round(time, _DIGITS)
 
 
-def find_hardware(name: str | None, device: str | None = None) -> Hardware:
-    """The chip of a name, or this machine's GPU."""
-    if name is not None:
-        here = detect(device) if normalise(name) not in known_names() else None
-        return here if here is not None and here.name == normalise(name) else known(name)
-    chip = detect(device)
-    if chip.kind == "cpu":
-        raise MissingPartError(
-            "hardware: got a machine without a GPU; expected one, or the name of a chip to answer "
-            "for, which need not be here; give --hardware nvidia-h200"
-        )
-    return chip
+def find_hardware(name: str | None, device: str | None = None, threads: int = 0) -> Hardware:
+    """The chip of a name, or this machine's; a CPU with so many threads, by default as many as
+    torch runs with here."""
+    return find(name, threads) if name is not None else with_threads(detect(device), threads)
 
 
 @dataclass(frozen=True, eq=False)

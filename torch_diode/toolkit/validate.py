@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torch_diode.hardware import normalise
+from torch_diode.hardware import normalise, with_threads
 from torch_diode.model.card import write_card
 from torch_diode.model.checkpoint import load_model, load_network
 from torch_diode.model.evaluation.holdout import SCORED, HoldoutSelection, problems_to_score
@@ -21,12 +21,13 @@ from torch_diode.model.evaluation.scoring import (
     Evaluation,
     evaluate_predictions,
     predict_times,
+    with_over_plain,
 )
 from torch_diode.model.features.problem_arrays import Floats
 from torch_diode.model.features.table import FeatureTable, feature_table
 from torch_diode.model.metadata import ModelMetadata
 from torch_diode.model.networks import MAX_LOG_RATIO
-from torch_diode.model.networks.timing_models import TimingNetwork
+from torch_diode.model.networks.library_model import Network
 from torch_diode.model.registry import SHIPPED, model_file
 from torch_diode.toolkit.baselines import NO_BASELINES, Baselines, compute_baselines
 from torch_diode.toolkit.datasets import (
@@ -36,11 +37,13 @@ from torch_diode.toolkit.datasets import (
     select_comparable,
     source_name,
 )
+from torch_diode.toolkit.decisions import decisions_over_plain
 from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
 from torch_diode.types import validation
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError, InvalidValueError
 from torch_diode.types.hardware import Hardware
+from torch_diode.types.timing import Timing
 
 if TYPE_CHECKING:
     from torch_diode.model.wrapper import ModelWrapper
@@ -56,7 +59,7 @@ class Validation:
     model: Path
     dataset_name: str
     metadata: ModelMetadata
-    network: TimingNetwork
+    network: Network
     hardware: Hardware
     dataset: Dataset
     table: FeatureTable
@@ -94,7 +97,7 @@ class Validation:
                 break
             decisions.append(
                 {
-                    "problem": taken.problem.key,
+                    "problem": _named(taken),
                     "chosen": str(taken.candidate),
                     "chosen_us": taken.time_us,
                     "best": str(missed.candidate),
@@ -113,7 +116,7 @@ class Validation:
             predicted, measured = float(self.evaluated.predicted[row]), float(table.time_us[row])
             predictions.append(
                 {
-                    "problem": timing.problem.key,
+                    "problem": _named(timing),
                     "candidate": str(timing.candidate),
                     "predicted_us": round(predicted, 3),
                     "measured_us": round(measured, 3),
@@ -176,6 +179,9 @@ def validate(
     evaluated = evaluate_predictions(
         part, predicted, reference.regrets, reference.noise_floor, ks=ks
     )
+    if chip.kind == "cpu":
+        decisions = decisions_over_plain(load_model(path), part, timings, chip)
+        evaluated = with_over_plain(evaluated, decisions)
     progress(Progress("Scoring", len(part.rows), len(part.rows), "timings"))
     notes = [f"{n:,} problems left out: the model abstains, {why}" for why, n in abstained.items()]
     return Validation(
@@ -194,7 +200,7 @@ def validate(
     )
 
 
-def predict_clipped(network: TimingNetwork, table: FeatureTable, batch_size: int = 256) -> Floats:
+def predict_clipped(network: Network, table: FeatureTable, batch_size: int = 256) -> Floats:
     """Predicted times of a table's rows, kept as close to the roofline as a compile keeps them."""
     predicted = predict_times(network, table, batch_size)
     if np.isnan(predicted).any():
@@ -203,6 +209,11 @@ def predict_clipped(network: TimingNetwork, table: FeatureTable, batch_size: int
         )
     roofline, most = table.roofline[table.group], np.float32(np.exp(MAX_LOG_RATIO))
     return np.clip(predicted, roofline / most, roofline * most)
+
+
+def _named(timing: Timing) -> str:
+    """A timing's problem, on a CPU with its threads."""
+    return timing.problem.key + (f" x{timing.threads}" if timing.threads else "")
 
 
 def _check_chip(name: str, metadata: ModelMetadata, chip: Hardware, given: str | None) -> None:
@@ -228,7 +239,11 @@ def _supported(
     """A table without the problems the model abstains on, and its reasons to."""
     numbers = np.unique(table.group)
     problems = (dataset.problem(int(row)) for row in dataset.problems.first[numbers])
-    reasons = [model.supports(problem, hardware) for problem in problems]
+    threads = table.arrays.threads[numbers].astype(int).tolist()
+    reasons = [
+        model.supports(problem, with_threads(hardware, count))
+        for problem, count in zip(problems, threads, strict=True)
+    ]
     abstained = dict(Counter(reason for reason in reasons if reason is not None).most_common())
     if len(numbers) and sum(abstained.values()) == len(numbers):
         raise EmptySelectionError(

@@ -45,7 +45,8 @@ class Hardware:
     """Peak memory bandwidth in GB/s (10^9 bytes)."""
     clock_mhz: int = 0
     tflops: tuple[tuple[str, float], ...] = ()
-    """Peak dense matrix rate by dtype, without sparsity; `tf32` is a dtype of its own here."""
+    """Peak dense matrix rate by dtype, without sparsity, of a CPU that of one core; `tf32` is a
+    dtype of its own here."""
 
     def __post_init__(self) -> None:
         validation.name(

@@ -38,7 +38,7 @@ class PipelineSpec(Protocol):
         """Reason why a kernel cannot be used, or empty."""
 
     def is_enough(self, number: int, keys: Sequence[Hashable]) -> bool:
-        """Whether a problem is worth timing with these kernels alone."""
+        """True if a problem is worth timing with these kernels alone."""
 
     def time(self, number: int, keys: Sequence[Hashable]) -> Any:
         """Request that times a problem with these kernels."""

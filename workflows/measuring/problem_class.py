@@ -76,7 +76,7 @@ class ProblemClass:
         return f"{self.op} {self.precision} {self.layout}{extra}"
 
     def has(self, problem: MMShape) -> bool:
-        """Whether a given problem belongs to this class and is quick enough to time."""
+        """True if a given problem belongs to this class and is quick enough to time."""
         kind = (problem.op, problem.dtype, problem.layout, problem.tf32)
         same = kind == (self.op, self.dtype, self.layout, self.tf32)
         same &= problem.bias == (self.bias or self._empty().bias)
@@ -151,7 +151,7 @@ class ProblemClass:
 
 
 def _fits(size: int, unit: int, multiple: int) -> bool:
-    """Whether a size is a multiple, or has that unit if one is given."""
+    """True if a size is a multiple, or has that unit if one is given."""
     return size & -size == unit if unit else size % multiple == 0
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from torch_diode.cli.options.parameters import build, complete
 from torch_diode.toolkit.collecting.collect import CollectOptions
 

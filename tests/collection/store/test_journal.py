@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_diode.collection.store.journal import TimingStore
+from torch_diode.collection.store.journal import DISCARDED, TimingStore
 from torch_diode.files.datasets import read_dataset
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.dataset import Dataset
@@ -33,6 +33,18 @@ def test_a_closed_store_leaves_one_shard_and_nothing_else(tmp_path: Path) -> Non
     assert [file.suffix for file in tmp_path.iterdir()] == [".parquet"]
     assert problems_in(tmp_path) == set(range(5))
     assert read_dataset(tmp_path).provenance == {"collected": ("today",)}
+
+
+def test_discarded_samples_are_counted_per_shard_and_survive_a_kill(tmp_path: Path) -> None:
+    killed = TimingStore(tmp_path)
+    killed.append(finished(0), discarded=3)
+    killed.append(finished(1), discarded=4)
+    killed.abandon()
+    with TimingStore(tmp_path) as store:
+        store.append(finished(2), discarded=7)
+        store.append(finished(3))
+    counts = read_dataset(tmp_path).provenance[DISCARDED]
+    assert [text.split()[0] for text in counts] == ["7", "7"]
 
 
 def test_finished_problems_are_known_before_and_after_flushing(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import samples
+from torch_diode.collection.store.journal import DISCARDED
 from torch_diode.collection.store.output import (
     FINISHED,
     PartialOutput,
@@ -31,10 +32,12 @@ def test_a_running_collection_stores_timings_beside_the_output(tmp_path):
 def test_a_finished_collection_leaves_one_file(form, tmp_path):
     parts = PartialOutput(tmp_path / f"t.{form}", {})
     with parts.store({"collected": ("2026-01-01",)}) as store:
-        store.append(samples.dataset())
+        store.append(samples.dataset(), discarded=12)
     dataset = parts.finish(form)
     assert [p.name for p in tmp_path.iterdir()] == [f"t.{form}"]
-    assert read_dataset(tmp_path / f"t.{form}") == dataset == samples.dataset()
+    assert read_dataset(tmp_path / f"t.{form}") == dataset
+    told = {**samples.dataset().provenance, DISCARDED: ("12",)}
+    assert dataset == Dataset(samples.dataset().table, told)
 
 
 def test_a_rerun_with_the_same_settings_continues(tmp_path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,10 +27,13 @@ from torch_diode.types.errors import FileFaultError, MissingPartError
 
 def worker(progress: ProgressMarker) -> Callable[[Any], Any]:
     def result(job: Any) -> Any:
+        if job == "sum":
+            torch.set_num_threads(2)
+            return float(torch.ones(2**20).sum())
         if job == "pid":
             return os.getpid()
         if job == "killed":
-            progress.set(7)
+            progress(7)
             os.kill(os.getpid(), signal.SIGKILL)
         if isinstance(job, Exception):
             raise job
@@ -39,10 +44,10 @@ def worker(progress: ProgressMarker) -> Callable[[Any], Any]:
 
 def events(pool: WorkerPool[Any, Any], count: int) -> list[JobResult[Any, Any] | WorkerDied[Any]]:
     results: list[JobResult[Any, Any] | WorkerDied[Any]] = []
+    deadline = time.monotonic() + 60
     while len(results) < count:
-        more = list(pool.read(30))
-        assert more, "nothing happened within half a minute"
-        results += more
+        results += pool.read(1)
+        assert time.monotonic() < deadline
     return results
 
 
@@ -84,12 +89,14 @@ def test_a_torch_error_ends_the_worker_with_its_message():
     assert death.pending == (2,)
 
 
-def test_a_worker_that_cannot_start_is_reported():
-    def fails(progress: ProgressMarker) -> Callable[[Any], Any]:
-        os.kill(os.getpid(), signal.SIGKILL)
-        return worker(progress)
+def fails(progress: ProgressMarker) -> Callable[[Any], Any]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return worker(progress)
 
-    with WorkerPool[Any, Any]([fails]) as pool:
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_worker_that_cannot_start_is_reported(fresh):
+    with WorkerPool[Any, Any]([fails], fresh) as pool:
         pool.start()
         assert events(pool, 1) == [WorkerDied(0, None, STARTING, (), "ended by SIGKILL")]
 
@@ -111,6 +118,49 @@ def test_an_unexpected_error_stops_the_run(capfd):
         with pytest.raises(WorkerError, match="ended with the error printed above"):
             events(pool, 1)
     assert "TypeError: a mistake" in capfd.readouterr().err
+
+
+def test_progress_is_reported_with_its_job():
+    reported: list[Any] = []
+
+    def reporting(progress: ProgressMarker) -> Callable[[Any], Any]:
+        return lambda job: progress({"half of": job})
+
+    with WorkerPool[Any, Any]([reporting], on_progress=lambda *step: reported.append(step)) as pool:
+        pool.submit(0, ["a", "b"])
+        events(pool, 2)
+    assert reported == [("a", {"half of": "a"}), ("b", {"half of": "b"})]
+
+
+def test_a_fresh_worker_has_threads_of_its_own_where_the_parent_has_used_threads():
+    """Forked from this process it would wait for ever for threads that it does not have."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        torch.ones(2**20).sum()
+        with WorkerPool[Any, Any]([worker], fresh=True) as pool:
+            pool.submit(0, ["sum", "killed", 3])
+            first, death = events(pool, 2)
+            assert first == JobResult(0, "sum", float(2**20))
+            assert death == WorkerDied(0, "killed", 7, (3,), "ended by SIGKILL")
+            pool.submit(0, ["sum"])
+            assert events(pool, 1) == [first]
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_worker_killed_within_a_long_message_is_reported():
+    def long(_: ProgressMarker) -> Callable[[Any], Any]:
+        def result(job: Any) -> Any:
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
+            return bytes(2**24)
+
+        return result
+
+    with WorkerPool[Any, Any]([long]) as pool:
+        pool.submit(0, ["a"])
+        time.sleep(1.5)
+        assert events(pool, 1) == [WorkerDied(0, "a", WORKING, (), "ended by SIGKILL")]
 
 
 def test_dropping_pending_jobs_finishes_the_current_one():
@@ -151,3 +201,4 @@ def test_a_process_that_has_used_cuda_cannot_fork_workers(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     with pytest.raises(ForkAfterCudaError):
         WorkerPool[Any, Any]([worker])
+    WorkerPool[Any, Any]([worker], fresh=True)

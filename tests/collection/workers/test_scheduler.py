@@ -9,7 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -121,21 +121,21 @@ def test_a_process_killed_from_outside_loses_no_timing(tmp_path):
     assert scheduler.lost == ["ended by SIGKILL"]
 
 
-def test_aten_can_be_the_crashing_candidate(tmp_path):
+class CrashingAten(TimingSettings):
+    def sweep(self, outcomes, seed):
+        sweep = super().sweep(outcomes, seed)
+        original = sweep.time
 
-    class CrashingAten(TimingSettings):
-        def sweep(self, outcomes, seed):
-            sweep = super().sweep(outcomes, seed)
-            original = sweep.time
+        def time_or_die(problem, candidates):
+            if problem == PROBLEMS[1]:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return original(problem, candidates)
 
-            def time_or_die(problem, candidates):
-                if problem == PROBLEMS[1]:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return original(problem, candidates)
+        sweep.time = time_or_die
+        return sweep
 
-            sweep.time = time_or_die
-            return sweep
 
+def test_aten_can_be_the_crashing_candidate():
     with Scheduler(CrashingAten(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
         scheduler.add_group(group(PROBLEMS, [ATEN]))
         timed_problems = run_to_end(scheduler)
@@ -144,40 +144,47 @@ def test_aten_can_be_the_crashing_candidate(tmp_path):
     }
 
 
-def test_processes_that_never_start_stop_the_run():
-    class NeverStarting(TimingSettings):
-        def sweep(self, outcomes, seed):
-            os.kill(os.getpid(), signal.SIGKILL)
+class NeverStarting(TimingSettings):
+    def sweep(self, outcomes, seed):
+        os.kill(os.getpid(), signal.SIGKILL)
 
+
+def test_processes_that_never_start_stop_the_run():
     with Scheduler(NeverStarting(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
         scheduler.add_group(group(PROBLEMS, [ATEN]))
         with pytest.raises(WorkerError, match="before its first problem, 3 times in a row"):
             run_to_end(scheduler)
 
 
-def test_a_closed_scheduler_finishes_the_current_problem():
-    begun, begin = os.pipe()
-    wait, go = os.pipe()
+@dataclass(frozen=True)
+class Blocking(TimingSettings):
+    """Each problem waits until it is released through a pipe in a folder."""
 
-    class Blocking(TimingSettings):
-        def sweep(self, outcomes, seed):
-            sweep = super().sweep(outcomes, seed)
-            original = sweep.time
+    folder: Path = Path()
 
-            def time_when_released(problem, candidates):
-                os.write(begin, b"x")
-                os.read(wait, 1)
-                return original(problem, candidates)
+    def sweep(self, outcomes, seed):
+        sweep = super().sweep(outcomes, seed)
+        original = sweep.time
 
-            sweep.time = time_when_released
-            return sweep
+        def time_when_released(problem, candidates):
+            (self.folder / "begun").write_bytes(b"x")
+            (self.folder / "go").read_bytes()
+            return original(problem, candidates)
 
-    with Scheduler(Blocking(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
+        sweep.time = time_when_released
+        return sweep
+
+
+def test_a_closed_scheduler_finishes_the_current_problem(tmp_path):
+    for name in ("begun", "go"):
+        os.mkfifo(tmp_path / name)
+    settings = Blocking(cpu_library(), detect("cpu"), {}, folder=tmp_path)
+    with Scheduler(settings, ("cpu",), 1) as scheduler:
         scheduler.add_group(group(PROBLEMS, [ATEN]))
         scheduler.advance(0)
-        os.read(begun, 1)
+        (tmp_path / "begun").read_bytes()
         scheduler.close()
-        os.write(go, b"x" * len(PROBLEMS))
+        (tmp_path / "go").write_bytes(b"x")
         timed_problems = run_to_end(scheduler)
         (run,) = scheduler.unfinished_runs()
     assert [timed.problem for timed in timed_problems] == PROBLEMS[:1]

@@ -1,6 +1,4 @@
-"""`collect` as a program calls it, on the CPU, where ATen is the one candidate."""
-
-from __future__ import annotations
+"""`collect` as a program calls it, on the CPU."""
 
 import os
 import shutil
@@ -10,12 +8,18 @@ import sys
 
 import pytest
 
+from torch_diode.collection.plan import libraries
 from torch_diode.collection.sampling_options import ShapeSampling
 from torch_diode.collection.workers.fork_safety import run_in_subprocess
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import write_shapes
 from torch_diode.hardware import detect, known
-from torch_diode.toolkit.collecting.collect import CollectOptions, collect, select_problems
+from torch_diode.toolkit.collecting.collect import (
+    CollectionResult,
+    CollectOptions,
+    collect,
+    select_problems,
+)
 from torch_diode.toolkit.collecting.run import default_lists
 from torch_diode.toolkit.progress import Progress
 from torch_diode.types.errors import (
@@ -40,6 +44,12 @@ def messages(reports: list[Progress]) -> str:
     return "\n".join(report.message for report in reports)
 
 
+def libraries_of(result: CollectionResult) -> list[str]:
+    """The libraries that this CPU has for the problems."""
+    rule = libraries(detect("cpu"))
+    return sorted({c.template for problem in result.problems for c in rule(problem)})
+
+
 def interrupt_after(count: int):
     """A progress callback that interrupts when so many problems are done."""
 
@@ -55,13 +65,18 @@ def test_drawn_problems_are_timed_and_progress_is_reported(tmp_path):
     result = collect(tmp_path / "t.parquet", SMALL, CPU, progress=reports.append)
     assert result.path == tmp_path / "t.parquet"
     assert set(result.problems) == {timing.problem for timing in read_dataset(result.path)}
-    assert len(result.dataset) == len(result.problems) == 12
+    assert len(result.dataset.problems) == len(result.problems) == 12
+    assert result.dataset.texts("template") == libraries_of(result)
+    told = result.dataset.provenance
+    assert told["onednn"]
+    assert told["discarded samples"] == ("0",)
+    assert told["busy CPU"] == ("accepted",), "as the tests do"
     assert (result.wrong, result.left_out, result.notes, result.reused) == (0, (), (), False)
     assert result.dataset.texts("hardware") == [detect("cpu").name]
     timing = [report for report in reports if report.stage == "Timing"]
     assert [report.done for report in timing] == list(range(13))
     assert {(report.total, report.unit) for report in timing} == {(12, "problems")}
-    assert timing[-1].values["timings"] == 12
+    assert timing[-1].values["timings"] == len(result.dataset)
     assert "12 problems in" in messages(reports)
 
 
@@ -106,7 +121,7 @@ def test_an_interrupt_keeps_the_finished_problems_and_the_same_call_continues(tm
     result = collect(tmp_path / "t.parquet", SMALL, CPU, progress=reports.append)
     assert "t.parquet.parts: 5 problems are done" in messages(reports)
     assert [r.done for r in reports if r.stage == "Timing"] == list(range(5, 13))
-    assert len(result.dataset) == len(result.dataset.problems) == 12
+    assert len(result.dataset.problems) == 12
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
 
 
@@ -114,6 +129,7 @@ def test_a_killed_process_loses_no_finished_problem(tmp_path):
     program = """
 import os, signal
 import torch_diode
+from torch_diode.collection.plan import libraries
 from torch_diode.collection.sampling_options import ShapeSampling
 
 def report(progress):
@@ -128,7 +144,7 @@ torch_diode.collect("t.parquet", ShapeSampling(12, max_size=64), options, progre
     reports: list[Progress] = []
     result = collect(tmp_path / "t.parquet", SMALL, CPU, progress=reports.append)
     assert "7 problems are done" in messages(reports)
-    assert len(result.dataset) == len(result.dataset.problems) == 12
+    assert len(result.dataset.problems) == 12
 
 
 @pytest.mark.parametrize(
@@ -156,7 +172,7 @@ def test_a_finished_output_is_refused_replaced_or_accepted(tmp_path):
     before = output.read_bytes()
     result = collect(output, SMALL, accepting)
     assert result.reused
-    assert len(result.dataset) == 12
+    assert len(result.dataset.problems) == 12
     assert output.read_bytes() == before
     with pytest.raises(FileFaultError, match="not known to be collected with these options"):
         collect(output, ShapeSampling(3, max_size=64), accepting)
@@ -230,7 +246,7 @@ def test_a_full_disk_is_a_clear_stop_and_with_more_space_the_same_call_continues
     result = collect(small_disk / "t.parquet", many, CPU, progress=reports.append)
     assert " problems are done" in messages(reports)
     assert [path.name for path in small_disk.iterdir()] == ["t.parquet"]
-    assert len(result.dataset) == len(result.dataset.problems) == 60
+    assert len(result.dataset.problems) == 60
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -82,10 +80,10 @@ def test_one_that_fails_or_is_killed_leaves_the_others_alone(tmp_path: Path) -> 
     ]
     text = text_of(run(jobs))
     assert len((tmp_path / "well").read_text().split()) == 5
-    assert "full: stopped (out of memory)" in text
+    assert "full: stopped (RuntimeError: out of memory)" in text
     assert "much more" not in text
-    assert "killed: stopped (killed by SIGKILL)" in text
-    assert "ended: stopped (exit 9)" in text
+    assert "killed: stopped (ended by SIGKILL)" in text
+    assert "ended: stopped (ended with exit code 9)" in text
     assert "well: stopped" not in text
 
 
@@ -110,10 +108,10 @@ def assert_ended(path: Path) -> None:
 def test_ctrl_c_leaves_no_process_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a"
 
-    def interrupted(*_: object) -> bool:
+    def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "_receive", interrupted)
+    monkeypatch.setattr(module._JointReport, "epoch", interrupted)
     long = failing(writing(path), lambda: time.sleep(600))
     with pytest.raises(KeyboardInterrupt):
         run([long, failing(writing(tmp_path / "b"), lambda: time.sleep(600))])

@@ -1,7 +1,5 @@
 """train() as a Python function; tests/cli has the command."""
 
-from __future__ import annotations
-
 import csv
 import json
 

@@ -1,7 +1,5 @@
 """Problems through two pools of real processes."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal

@@ -1,7 +1,5 @@
 """Inductor's real lowering and Triton's real compiler, for a chip that is not here."""
 
-from __future__ import annotations
-
 import multiprocessing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Operands of the vendor sweep; tests/gpu covers its times."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

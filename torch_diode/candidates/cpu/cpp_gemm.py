@@ -30,7 +30,9 @@ def cpp_configs(problem: MMShape, hardware: Hardware) -> tuple[CppGEMMConfig, ..
     """
     if problem.dtype != "float32" or problem.M > MOST_ROWS or not packed_runs(problem, hardware):
         return ()
-    for name, blockings in _BLOCKINGS.items():
-        if name in hardware.instruction_sets:
-            return tuple(CppGEMMConfig(*blocking) for blocking in blockings)
-    return ()
+    return tuple(CppGEMMConfig(*b) for b in _BLOCKINGS.get(vector_set(hardware), ()))
+
+
+def vector_set(hardware: Hardware) -> str:
+    """The instruction set whose micro-kernels are candidates; empty where none are known."""
+    return next((name for name in _BLOCKINGS if name in hardware.instruction_sets), "")

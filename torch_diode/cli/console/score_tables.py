@@ -6,9 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from torch_diode.cli.console.output import print_line, print_table
+from torch_diode.model.evaluation.over_plain import SLOWER
 from torch_diode.model.evaluation.regret import KS, Score
 from torch_diode.model.evaluation.scoring import Evaluation
 
+OFFER_NAMES = {
+    "unfrozen": "ATen and oneDNN on offer",
+    "frozen": "packed weights and templates on offer",
+    "all": "all candidates on offer",
+}
 _HEAD = ("", "problems", *(f"@{k}" for k in KS), "p95@1", "p99@1", "max@1")
 
 
@@ -16,6 +22,7 @@ def print_evaluation(evaluation: Evaluation) -> None:
     """Print all scores of a model."""
     print_regret(evaluation)
     print_slices(evaluation)
+    print_over_plain(evaluation)
     print_errors(evaluation)
 
 
@@ -45,6 +52,20 @@ def print_slices(evaluation: Evaluation) -> None:
     names = ("slice", "problems", "@1", "@3", "@5", "p99@1", *baselines)
     print_line("")
     print_table(names, rows, title="Slices", right="l" + "r" * (len(names) - 1))
+
+
+def print_over_plain(evaluation: Evaluation) -> None:
+    """Print a CPU's decisions over plain torch's, for each offer of a compile."""
+    for offer, slices in evaluation.over_plain.items():
+        rows = [
+            (name, s.problems, *_four([s.geomean, s.best]), f"{s.p99:.3f}", f"{s.worst:.3f}",
+             s.slower, f"{s.changed:.0%}")
+            for name, s in slices.items()
+        ]  # fmt: skip
+        names = ("slice", "problems", "chosen", "best", "p99", "worst", f">{SLOWER}", "not plain")
+        title = f"Times over plain torch's, {OFFER_NAMES.get(offer, offer)}"
+        print_line("")
+        print_table(names, rows, title=title, right="l" + "r" * (len(names) - 1))
 
 
 def print_errors(evaluation: Evaluation) -> None:

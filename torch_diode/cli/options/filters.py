@@ -45,6 +45,9 @@ Chip = Annotated[
         autocompletion=_complete_hardware,
     ),
 ]
+Threads = Annotated[
+    int, typer.Option(help="Threads of a CPU; as many as torch uses here by default.", min=0)
+]
 Op = Annotated[
     str, typer.Option(help="mm, addmm, bmm or baddbmm.", autocompletion=_complete_operation)
 ]

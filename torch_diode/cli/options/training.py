@@ -15,7 +15,7 @@ Model = Annotated[Path, typer.Option(help="Model file to write, .pt or .safetens
 ModelType = Annotated[
     str | None,
     typer.Option(
-        help="Network: base (feed-forward) or deep (residual; default).",
+        help="Network: base (feed-forward) or deep (residual; default) on GPUs, library on CPUs.",
         autocompletion=complete(MODEL_TYPES),
     ),
 ]

@@ -8,16 +8,15 @@ closes.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 
-from torch_diode.collection.devices import find_devices
+from torch_diode.collection.devices import CPU, find_devices
 from torch_diode.collection.workers.scheduler import Scheduler
 from torch_diode.collection.workers.timing_worker import TimingSettings
-from torch_diode.hardware.versions import versions
+from torch_diode.hardware.versions import cpu_libraries, versions
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware
@@ -40,6 +39,8 @@ class NodeReady:
     hardware: Hardware
     devices: int
     versions: Mapping[str, str]
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    """Those of a CPU."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,16 @@ class NodeFinished:
 
     problem: MMShape
     dataset: Dataset | None
+    stalled: int = 0
 
 
 def serve(connection: Connection) -> None:
     """Time the groups received until the connection closes."""
     node_settings: NodeSettings = connection.recv()
     devices = find_devices(node_settings.device, node_settings.workers)
-    connection.send(NodeReady(devices.hardware, len(devices.names), versions()))
+    chip = devices.hardware
+    libraries = cpu_libraries() if chip.kind == CPU else {}
+    connection.send(NodeReady(chip, len(devices.names), versions(), libraries))
     settings: TimingSettings = connection.recv()
     processes = node_settings.processes or compiling_processes()
     while True:
@@ -72,7 +76,7 @@ def _time(connection: Connection, scheduler: Scheduler) -> TimingSettings:
                 return message
             scheduler.add_group(message)
         for timed in scheduler.advance():
-            connection.send(NodeFinished(timed.problem, timed.dataset))
+            connection.send(NodeFinished(timed.problem, timed.dataset, timed.stalled))
 
 
 def compiling_processes() -> int:
@@ -80,9 +84,8 @@ def compiling_processes() -> int:
     return max((os.cpu_count() or 2) - 2, 1)
 
 
-def main() -> None:
-    """Serve on the file descriptor given as argument."""
-    connection = Connection(int(sys.argv[1]))
+def main(connection: Connection) -> None:
+    """Serve until the connection closes; a fault is the last message."""
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         try:
             serve(connection)

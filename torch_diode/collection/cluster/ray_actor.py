@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import queue
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
+
+from torch_diode.collection.cluster import node
+from torch_diode.collection.workers.interpreter import Interpreter
 
 
 class NodeGoneError(RuntimeError):
@@ -21,13 +21,7 @@ class ClusterWorker:
 
     def __init__(self) -> None:
         self._connection, theirs = multiprocessing.Pipe()
-        # Not `-m`: classes it sends would belong to the module `__main__` there.
-        program = "from torch_diode.collection.cluster.node import main; main()"
-        subprocess.Popen(  # noqa: S603 our own module
-            [sys.executable, "-c", program, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            env={**os.environ, "TORCH_DIODE": "0"},
-        )
+        self._node = Interpreter(node.main, self._connection, theirs)
         theirs.close()
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         # Reads all the time: two processes that send without reading would deadlock.

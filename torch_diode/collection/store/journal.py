@@ -12,7 +12,7 @@ import os
 import struct
 import uuid
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,6 +27,9 @@ from torch_diode.types.problem import MMShape
 _HEADER = struct.Struct("<4sII")
 _MAGIC = b"TDJ1"
 ROWS_PER_SHARD = 500_000
+DISCARDED = "discarded samples"
+"""Provenance key of the number of samples that were taken again, since the machine was busy or
+slept while they were taken."""
 
 
 class TimingStore:
@@ -36,7 +39,7 @@ class TimingStore:
         self.directory = directory
         self.provenance = provenance or {}
         self._parts: list[Dataset] = []
-        self._rows = 0
+        self._rows = self._discarded = 0
         with naming_file(directory):
             directory.mkdir(parents=True, exist_ok=True)
             self._recover()
@@ -64,16 +67,19 @@ class TimingStore:
                 problems.add((hardware, threads, part.problem(row)))
         return problems
 
-    def append(self, finished: Dataset) -> None:
-        """Store the timings of a finished problem; on disk when this returns."""
+    def append(self, finished: Dataset, discarded: int = 0) -> None:
+        """Store the timings of a finished problem, and the number of samples that were discarded
+        with it; on disk when this returns."""
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, finished.table.schema) as writer:
-            writer.write_table(finished.table)
+        table = finished.table.replace_schema_metadata({DISCARDED: str(discarded)})
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
         data = sink.getvalue().to_pybytes()
         with naming_file(self._journal):
             self._write_record(_HEADER.pack(_MAGIC, len(data), zlib.crc32(data)) + data)
         self._parts.append(finished)
         self._rows += len(finished)
+        self._discarded += discarded
         if self._rows >= ROWS_PER_SHARD:
             self.flush()
 
@@ -92,8 +98,8 @@ class TimingStore:
     def flush(self) -> None:
         """Write the journal's problems to a shard and empty the journal."""
         if self._parts:
-            self._write_shard(self._parts)
-            self._parts, self._rows = [], 0
+            self._write_shard(self._parts, self._discarded)
+            self._parts, self._rows, self._discarded = [], 0, 0
             with naming_file(self._journal):
                 self._stream.truncate(0)
 
@@ -117,10 +123,13 @@ class TimingStore:
         else:
             self.close()
 
-    def _write_shard(self, parts: list[Dataset]) -> None:
+    def _write_shard(self, parts: Sequence[Dataset], discarded: int) -> None:
         merged = Dataset.merge(parts)
         shard = self.directory / f"shard-{uuid.uuid4().hex[:12]}.parquet"
-        write_parquet(shard, Dataset(merged.table, {**merged.provenance, **self.provenance}))
+        # With the shard's name: a merge must not take the equal counts of two shards for one.
+        counts = {DISCARDED: (f"{discarded} in {shard.stem}",)} if discarded else {}
+        provenance = {**merged.provenance, **self.provenance, **counts}
+        write_parquet(shard, Dataset(merged.table, provenance))
 
     def _recover(self) -> None:
         """Write shards of the journals of killed collectors; a locked one is still in use."""
@@ -130,14 +139,16 @@ class TimingStore:
                     fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     continue
-                parts = list(_records(stream.read()))
-                if parts and journal.exists():
-                    self._write_shard(parts)
+                records = list(_records(stream.read()))
+                if records and journal.exists():
+                    parts, discarded = zip(*records, strict=True)
+                    self._write_shard(parts, sum(discarded))
                 journal.unlink(missing_ok=True)
 
 
-def _records(data: bytes) -> Iterator[Dataset]:
-    """Yield the records of a journal up to the first incomplete one."""
+def _records(data: bytes) -> Iterator[tuple[Dataset, int]]:
+    """Yield the records of a journal, with the samples discarded, up to the first incomplete
+    one."""
     position = 0
     while position + _HEADER.size <= len(data):
         magic, size, checksum = _HEADER.unpack_from(data, position)
@@ -145,5 +156,6 @@ def _records(data: bytes) -> Iterator[Dataset]:
         if magic != _MAGIC or len(body) != size or zlib.crc32(body) != checksum:
             return
         with pa.ipc.open_stream(body) as reader:
-            yield Dataset(reader.read_all())
+            table = reader.read_all()
+        yield Dataset(table), int((table.schema.metadata or {}).get(DISCARDED.encode(), 0))
         position += _HEADER.size + size

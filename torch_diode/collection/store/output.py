@@ -19,7 +19,7 @@ from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import Any
 
-from torch_diode.collection.store.journal import TimingStore
+from torch_diode.collection.store.journal import DISCARDED, TimingStore
 from torch_diode.files.atomic import write_text
 from torch_diode.files.datasets import FORMS, form_of, read_dataset, write_dataset
 from torch_diode.files.file_errors import naming_file
@@ -57,9 +57,9 @@ class WatchedStore(TimingStore):
         super()._open_journal()
         _locked.add(self._stream)
 
-    def append(self, finished: Dataset) -> None:
+    def append(self, finished: Dataset, discarded: int = 0) -> None:
         """Store the timings of a finished problem, then call `on_append`."""
-        super().append(finished)
+        super().append(finished, discarded)
         if self.on_append is not None:
             self.on_append(finished)
 
@@ -110,7 +110,9 @@ class PartialOutput:
 
     def finish(self, form: str) -> Dataset:
         """Write all timings to the output, then delete the directory."""
-        dataset = read_dataset(self.directory, ("parquet",), duplicates="first")
+        merged = read_dataset(self.directory, ("parquet",), duplicates="first")
+        counts = [int(text.split()[0]) for text in merged.provenance.get(DISCARDED, ())]
+        dataset = Dataset(merged.table, {**merged.provenance, DISCARDED: (str(sum(counts)),)})
         write_dataset(dataset, self.output, form)
         self.close()
         with naming_file(self.directory):

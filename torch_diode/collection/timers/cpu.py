@@ -28,6 +28,9 @@ _FLUSHED = 1.25
 """Bytes read to flush a cache, over its size."""
 _WINDOW_S = 0.1
 """Length of a group of rounds that is kept or discarded as a whole."""
+_ROUNDS_US = 80_000
+"""Time for the repetitions of a round."""
+_FEWEST = 2
 _MOST_DISCARDED = 40
 _LONGEST_PAUSE_S = 2.0
 _LOWEST = 0.1
@@ -54,8 +57,13 @@ class CpuTimer(Timer):
     def measure(
         self, launches: Sequence[Launch], rounds: Rounds = ((4.0, 4), (1.3, 8))
     ) -> list[Measurement]:
-        """Time every call once, then those near the fastest again, as on a GPU."""
+        """Time every call once, then those near the fastest again, as on a GPU; long calls, whose
+        times vary less, fewer times."""
         return super().measure(launches, rounds)
+
+    def _affordable(self, repeats: int, round_us: float) -> int:
+        """Repetitions of a round that takes this long."""
+        return max(min(repeats, int(_ROUNDS_US / round_us)), _FEWEST)
 
     def summarise(self, samples: Sequence[float]) -> Measurement:
         """Mean of the lower half of the samples."""

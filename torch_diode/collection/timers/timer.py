@@ -53,7 +53,8 @@ class Timer(ABC):
             medians = [statistics.median(s) for s in samples]
             limit = close * min(medians)
             near = [i for i, median in enumerate(medians) if median <= limit]
-            self._rounds(launches, near, repeats, samples)
+            affordable = self._affordable(repeats, sum(medians[i] for i in near))
+            self._rounds(launches, near, affordable, samples)
         return [self.summarise(s) for s in samples]
 
     def refine(
@@ -92,6 +93,10 @@ class Timer(ABC):
         samples: list[list[float]] = [[] for _ in launches]
         self._rounds(launches, list(range(len(launches))), repeats, samples)
         return samples
+
+    def _affordable(self, repeats: int, round_us: float) -> int:
+        """Repetitions of a round that takes this long: as many as were asked for."""
+        return repeats
 
     def summarise(self, samples: Sequence[float]) -> Measurement:
         """A time from a few samples."""

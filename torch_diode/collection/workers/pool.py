@@ -1,18 +1,17 @@
 """A pool of worker processes that reports which job ended a worker.
 
-Workers are forked from a process that never touches CUDA. Each gets a few jobs at a time and
-processes them in order, so the first one without a result is the one in progress. A worker writes
-its progress within that job, and the parent a flag that stops all workers, to shared memory.
+Each worker gets a few jobs at a time and processes them in order, so the first one without a result
+is the one in progress. What a worker has sent can be read even after it has died, and so can its
+progress within that job.
 """
 
 from __future__ import annotations
 
 import contextlib
-import mmap
+import functools
 import multiprocessing
 import os
 import signal
-import struct
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
 from torch_diode.collection.workers.fork_safety import holds_gpu
+from torch_diode.collection.workers.interpreter import Interpreter
 from torch_diode.collection.workers.parent_death import die_with_parent
 from torch_diode.types.errors import DiodeError, FileFaultError
 
@@ -28,7 +28,8 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 STARTING, WORKING = -2, -1
-_SLOT = struct.Struct("q")
+_READY, _RESULT, _PROGRESS, _DROPPED, _UNUSABLE = range(5)
+"""Kinds of messages of a worker."""
 _SOFTWARE_FAULT = 1
 """Exit code of a Python process that ended with a traceback."""
 
@@ -41,51 +42,10 @@ class WorkerError(DiodeError):
     """Worker processes fail repeatedly, or for a reason other than a kernel."""
 
 
-class ProgressMarker:
-    """A number the worker sets and the parent can read even after the worker has died."""
-
-    def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, _SLOT.size)
-        self.set(STARTING)
-
-    def set(self, value: int) -> None:
-        """Record the step of the current job."""
-        _SLOT.pack_into(self._memory, 0, value)
-
-    def get(self) -> int:
-        """The last step recorded."""
-        return int(_SLOT.unpack_from(self._memory, 0)[0])
-
-
-class StopFlag:
-    """A flag the parent sets once and workers read before each job."""
-
-    def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, 1)
-
-    def set(self) -> None:
-        """Have workers start no further job."""
-        self._memory[0] = 1
-
-    def is_set(self) -> bool:
-        """True if jobs not started yet are to be dropped."""
-        return self._memory[0] != 0
-
-
+ProgressMarker = Callable[[Any], None]
+"""Called by a worker with its progress in the current job, for the parent to know."""
 HandlerFactory = Callable[[ProgressMarker], Callable[[Any], Any]]
 """Called once in the worker; returns the function that processes each job."""
-
-
-@dataclass(frozen=True)
-class WorkerUnusable:
-    """Last message of a worker: its job raised an error that leaves the process unusable."""
-
-    reason: str
-
-
-@dataclass(frozen=True)
-class PoolStopped:
-    """Message of a worker that has dropped the rest of its jobs."""
 
 
 @dataclass(frozen=True)
@@ -103,30 +63,41 @@ class WorkerDied(Generic[Job]):
 
     worker: int
     job: Job | None
-    progress: int
+    progress: Any
     pending: tuple[Job, ...]
     reason: str
 
 
 @dataclass
 class _Worker(Generic[Job]):
-    process: BaseProcess
+    process: BaseProcess | Interpreter
     connection: Connection
-    progress: ProgressMarker
+    progress: Any = STARTING
     jobs: deque[Job] = field(default_factory=deque)
 
 
 class WorkerPool(Generic[Job, Result]):
-    """One worker process per handler factory; one that ends is replaced at its next job."""
+    """One worker process per handler factory; one that ends is replaced at its next job.
 
-    def __init__(self, factories: Sequence[HandlerFactory]) -> None:
-        if holds_gpu():
+    Workers are forked. With `fresh` they are new interpreters, and the factories are sent to them:
+    a forked process cannot use the threads that OpenMP has started in this one.
+    """
+
+    def __init__(
+        self,
+        factories: Sequence[HandlerFactory],
+        fresh: bool = False,
+        on_progress: Callable[[Job, Any], None] | None = None,
+    ) -> None:
+        if holds_gpu() and not fresh:
             raise ForkAfterCudaError(
                 "workers: got a process that has used CUDA; expected one that has not, since its "
                 "forked processes could not use the GPU; start them before the first CUDA call"
             )
         self._factories = list(factories)
-        self._stop_flag = StopFlag()
+        self._fresh = fresh
+        self._on_progress = on_progress
+        self._stopping = False
         self._workers: list[_Worker[Job] | None] = [None] * len(factories)
 
     def __enter__(self) -> WorkerPool[Job, Result]:
@@ -163,22 +134,24 @@ class WorkerPool(Generic[Job, Result]):
 
         The worker is waiting for them, so this cannot block for long.
         """
-        worker = self._workers[index] or self._start(index)
-        worker.jobs.extend(jobs)
-        # A worker that has ended meanwhile does not take them; `read` reports it.
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            worker.connection.send(list(jobs if messages is None else messages))
+        if not self._stopping:
+            worker = self._workers[index] or self._start(index)
+            worker.jobs.extend(jobs)
+            _send(worker, list(jobs if messages is None else messages))
 
     def drop_pending(self) -> None:
         """Drop all jobs but the one each worker is processing; `read` until none is unfinished."""
-        self._stop_flag.set()
+        self._stopping = True
+        for worker in self._workers:
+            if worker and worker.jobs:
+                _send(worker, [])
 
     def connections(self) -> list[Connection]:
         """Connections to wait on before calling `read`."""
         return [worker.connection for worker in self._workers if worker]
 
     def read(self, timeout: float | None = 0) -> Iterator[JobResult[Job, Result] | WorkerDied[Job]]:
-        """Yield results and worker deaths; waits for the first one up to `timeout` seconds."""
+        """Yield results and worker deaths; waits for a message up to `timeout` seconds."""
         ready = set(wait(self.connections(), timeout))
         for index, worker in enumerate(self._workers):
             if worker and worker.connection in ready:
@@ -190,19 +163,23 @@ class WorkerPool(Generic[Job, Result]):
         """Yield everything a worker has sent, so that an idle one can get new jobs at once."""
         while self._workers[index] is worker and worker.connection.poll():
             try:
-                message = worker.connection.recv()
-            except (EOFError, ConnectionResetError):
-                yield self._remove_dead(index, worker, "")
-                return
-            if isinstance(message, DiodeError):
-                raise message
-            if isinstance(message, WorkerUnusable):
-                yield self._remove_dead(index, worker, message.reason)
-                return
-            if isinstance(message, PoolStopped):
+                kind, content = worker.connection.recv()
+            except (EOFError, OSError):  # OSError: killed within a message
+                kind, content = _UNUSABLE, ""
+            if isinstance(content, DiodeError):
+                raise content
+            if kind == _UNUSABLE:
+                yield self._remove_dead(index, worker, content)
+            elif kind == _DROPPED:
                 worker.jobs.clear()
+            elif kind == _PROGRESS:
+                worker.progress = content
+                if self._on_progress is not None:
+                    self._on_progress(worker.jobs[0], content)
             else:
-                yield JobResult(index, worker.jobs.popleft(), message)
+                worker.progress = WORKING
+                if kind == _RESULT:
+                    yield JobResult(index, worker.jobs.popleft(), content)
 
     def _remove_dead(self, index: int, worker: _Worker[Job], reason: str) -> WorkerDied[Job]:
         worker.process.join()
@@ -215,72 +192,74 @@ class WorkerPool(Generic[Job, Result]):
                 "all finished problems are kept"
             )
         first = worker.jobs.popleft() if worker.jobs else None
-        return WorkerDied(
-            index, first, worker.progress.get(), tuple(worker.jobs), reason or _exit_reason(code)
-        )
+        pending = tuple(worker.jobs)
+        return WorkerDied(index, first, worker.progress, pending, reason or _exit_reason(code))
 
     def _start(self, index: int) -> _Worker[Job]:
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
-        progress = ProgressMarker()
-        arguments = (theirs, progress, self._stop_flag, self._factories[index], os.getpid())
-        process = context.Process(target=_serve, args=arguments)
-        process.start()
+        serve = functools.partial(_serve, self._factories[index], os.getpid())
+        process: BaseProcess | Interpreter
+        if self._fresh:
+            process = Interpreter(serve, ours, theirs)
+        else:
+            process = context.Process(target=serve, args=(theirs,))
+            process.start()
         theirs.close()
-        worker: _Worker[Job] = _Worker(process, ours, progress)
-        self._workers[index] = worker
+        worker = self._workers[index] = _Worker[Job](process, ours)
         return worker
 
-    def stop(self) -> None:
-        """Kill all workers, whatever they are doing."""
-        workers = [worker for worker in self._workers if worker]
+    def stop(self, *indices: int) -> None:
+        """Kill these workers, or all, whatever they are doing."""
+        chosen = indices or range(len(self._workers))
+        workers = [worker for index in chosen if (worker := self._workers[index])]
         for worker in workers:
             worker.process.kill()
         for worker in workers:
             worker.process.join()
             worker.connection.close()
-        self._workers = [None] * len(self._factories)
+        for index in chosen:
+            self._workers[index] = None
 
 
-def _serve(
-    connection: Connection,
-    progress: ProgressMarker,
-    stop_flag: StopFlag,
-    factory: HandlerFactory,
-    parent: int,
-) -> None:
-    """Main function of a worker process."""
+def _send(worker: _Worker[Any], jobs: list[Any]) -> None:
+    # A worker that has ended meanwhile does not take them; `read` reports it.
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        worker.connection.send(jobs)
+
+
+def _serve(factory: HandlerFactory, parent: int, connection: Connection) -> None:
+    """Main function of a worker process; an empty list of jobs drops those before."""
     die_with_parent(parent)
     # Ctrl-C reaches the whole process group; the parent decides what happens then.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    handler = factory(progress)
-    while True:
-        try:
-            jobs = connection.recv()
-        except EOFError:
-            return
-        for job in jobs:
-            if stop_flag.is_set():
-                connection.send(PoolStopped())
-                break
-            progress.set(WORKING)
-            _process(connection, handler, job)
+    handler = factory(lambda progress: connection.send((_PROGRESS, progress)))
+    jobs: deque[Any] = deque()
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        connection.send((_READY, None))
+        while True:
+            if not jobs or connection.poll():
+                jobs = deque(connection.recv())
+                if not jobs:
+                    connection.send((_DROPPED, None))
+            else:
+                _process(connection, handler, jobs.popleft())
 
 
 def _process(connection: Connection, handler: Callable[[Any], Any], job: Any) -> None:
     try:
-        connection.send(handler(job))
+        connection.send((_RESULT, handler(job)))
     except DiodeError as fault:
-        connection.send(fault)
-    except BrokenPipeError:
-        os._exit(0)
+        connection.send((_RESULT, fault))
+    except (BrokenPipeError, ConnectionResetError):
+        raise
     except OSError as fault:
         where, why = fault.filename or "worker", fault.strerror or fault
-        message = f"{where}: {why}; all finished problems are kept: run the same command again"
-        connection.send(FileFaultError(message))
-    except RuntimeError as fault:
+        message = f"{where}: {why}; all that is finished is kept: run the same command again"
+        connection.send((_RESULT, FileFaultError(message)))
+    except (MemoryError, RuntimeError) as fault:
         # A GPU error is sticky: every later call would fail with it, the clean-up too.
-        connection.send(WorkerUnusable(f"{type(fault).__name__}: {fault}".splitlines()[0]))
+        connection.send((_UNUSABLE, f"{type(fault).__name__}: {fault}".splitlines()[0]))
         os._exit(0)
 
 

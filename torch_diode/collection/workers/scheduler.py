@@ -8,6 +8,7 @@ again to find the kernel at fault, which is recorded as failed and not launched 
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import time
 from collections import deque
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 
+from torch_diode.collection.devices import CPU
 from torch_diode.collection.kernels.compile import CompileOutcome, use_inductors_ptxas
 from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelSpec
 from torch_diode.collection.plan import Group
@@ -30,7 +32,7 @@ from torch_diode.collection.workers.timing_worker import (
     TimingRequest,
     TimingResult,
     TimingSettings,
-    timing_handler_factory,
+    start_timing,
 )
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import Dataset
@@ -88,6 +90,8 @@ class TimedProblem:
     run: ScheduledRun
     problem: MMShape
     dataset: Dataset | None
+    stalled: int = 0
+    """Samples that were discarded and taken again."""
 
 
 class Scheduler:
@@ -106,8 +110,13 @@ class Scheduler:
         self.lost: list[str] = []
         """Reasons of lost timing processes."""
         use_inductors_ptxas()  # before any process starts: time the code that Inductor would run
-        factories = [timing_handler_factory(settings, name, i) for i, name in enumerate(devices)]
-        self._timing: WorkerPool[ProblemTask, TimingResult] = WorkerPool(factories)
+        factories = [
+            functools.partial(start_timing, settings, name, settings.seed + index)
+            for index, name in enumerate(devices)
+        ]
+        self._timing: WorkerPool[ProblemTask, TimingResult] = WorkerPool(
+            factories, fresh=settings.hardware.kind == CPU
+        )
         arch = settings.hardware.arch.removeprefix("sm_")
         self._ahead = CompileAhead([], int(arch) if arch.isdigit() else 0, processes)
 
@@ -241,14 +250,14 @@ class Scheduler:
         run.timed_s += result.seconds
         run.stalled += result.stalled
         run.wrong += result.dataset.table.column("status").to_pylist().count("wrong")
-        yield self._done(event.job, result.dataset)
+        yield self._done(event.job, result.dataset, result.stalled)
 
-    def _done(self, task: ProblemTask, dataset: Dataset | None) -> TimedProblem:
+    def _done(self, task: ProblemTask, dataset: Dataset | None, stalled: int = 0) -> TimedProblem:
         run = task.run
         run.left -= 1
         if not run.left:
             self._runs.remove(run)
-        return TimedProblem(run, task.problem, dataset)
+        return TimedProblem(run, task.problem, dataset, stalled)
 
     def _handle_death(self, event: WorkerDied[ProblemTask]) -> Iterator[TimedProblem]:
         """Find the cause; queue the remaining problems again."""

@@ -8,14 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 
+from torch_diode.collection.devices import BUSY_CPU, CPU
 from torch_diode.collection.kernels.compile import CompileOutcome
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cpu import CpuTimer
+from torch_diode.collection.timers.cpu_load import CpuWatch
 from torch_diode.collection.timers.cuda import CudaTimer
 from torch_diode.collection.timers.timer import Timer
 from torch_diode.collection.workers.pool import WORKING, ProgressMarker
@@ -26,7 +27,15 @@ from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
 
-CPU = "cpu"
+_NO_MEMORY = "DefaultCPUAllocator"
+"""In torch's error where a CPU's memory is not enough."""
+
+
+class _AcceptBusy(CpuWatch):
+    """Finds no sample disturbed."""
+
+    def disturbed(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,8 @@ class TimingSettings:
         """Create the sweep on the visible device; called once, in the timing process."""
         if self.hardware.kind == CPU:
             torch.set_num_threads(self.hardware.threads)
-            timer: Timer = CpuTimer(seed, self.hardware.l3_bytes)
+            watch = _AcceptBusy() if os.environ.get(BUSY_CPU) else None
+            timer: Timer = CpuTimer(seed, self.hardware.l3_bytes, watch)
         else:
             device = torch.device("cuda", torch.cuda.current_device())
             timer = CudaTimer(device, self.hardware.l2_bytes, seed)
@@ -89,11 +99,10 @@ class TimingResult:
 class TimingWorker:
     """Processes timing requests, in a process that any of them may end."""
 
-    def __init__(self, settings: TimingSettings, progress: ProgressMarker, seed: int) -> None:
+    def __init__(self, settings: TimingSettings, mark: ProgressMarker, seed: int) -> None:
         self._outcomes: dict[KernelSpec, CompileOutcome] = {}
         self._sweep = settings.sweep(self._outcomes, seed)
-        self._threads = settings.hardware.threads
-        self._progress = progress
+        self._mark = mark
         self._cuda = self._sweep.timer.device.type == "cuda"
 
     def time(self, request: TimingRequest) -> TimingResult:
@@ -116,6 +125,13 @@ class TimingWorker:
                 f"{request.problem}: this device does not run it ({fault}); choose another with "
                 "--dtypes"
             ) from None
+        except RuntimeError as fault:
+            if _NO_MEMORY not in str(fault):
+                raise
+            raise MissingPartError(
+                f"{request.problem}: this machine has not enough memory for it; end what else uses "
+                "it, leave it out or lower --max-size"
+            ) from None
         return TimingResult(dataset, time.monotonic() - start, self._sweep.timer.stalled - stalled)
 
     def _run_each_alone(self, request: TimingRequest) -> None:
@@ -123,11 +139,11 @@ class TimingWorker:
         band, self._sweep.band = self._sweep.band, None
         for index in range(request.start, len(request.candidates)):
             if index not in request.failed:
-                self._progress.set(index)
+                self._mark(index)
                 self._sweep.time(request.problem, request.candidates.take(np.array([index])))
                 if self._cuda:
                     torch.cuda.synchronize()
-        self._progress.set(WORKING)
+        self._mark(WORKING)
         self._sweep.band = band
 
     def _time(self, request: TimingRequest) -> Dataset:
@@ -135,8 +151,7 @@ class TimingWorker:
         keep[list(request.failed)] = False
         parts = []
         if any(keep):
-            timed = self._sweep.time(request.problem, request.candidates.take(keep))
-            parts.append(_with_threads(timed, self._threads))
+            parts.append(self._sweep.time(request.problem, request.candidates.take(keep)))
         if request.failed:
             parts.append(self._failures(request))
         return Dataset.merge(parts)
@@ -153,29 +168,19 @@ class TimingWorker:
                 repeats=0,
                 torch=releases.get("torch", ""),
                 triton=releases.get("triton", ""),
-                threads=self._threads,
+                threads=self._sweep.threads,
             )
             for index in request.failed
         )
 
 
-def _with_threads(dataset: Dataset, threads: int) -> Dataset:
-    column = pa.array(np.full(len(dataset), threads))
-    index = dataset.table.column_names.index("threads")
-    return Dataset(dataset.table.set_column(index, "threads", column), dataset.provenance)
-
-
-def timing_handler_factory(
-    settings: TimingSettings, device: str, index: int
-) -> Callable[[ProgressMarker], Callable[[TimingRequest], TimingResult]]:
+def start_timing(
+    settings: TimingSettings, device: str, seed: int, mark: ProgressMarker
+) -> Callable[[TimingRequest], TimingResult]:
     """Handler factory of the worker pool for one device.
 
     `device` is the value for CUDA_VISIBLE_DEVICES; empty leaves it unchanged.
     """
-
-    def factory(progress: ProgressMarker) -> Callable[[TimingRequest], TimingResult]:
-        if device and device != CPU:
-            os.environ["CUDA_VISIBLE_DEVICES"] = device
-        return TimingWorker(settings, progress, settings.seed + index).time
-
-    return factory
+    if device and device != CPU:
+        os.environ["CUDA_VISIBLE_DEVICES"] = device
+    return TimingWorker(settings, mark, seed).time

@@ -20,6 +20,7 @@ from torch._inductor.select_algorithm import ExternKernelChoice
 from torch._inductor.virtualized import V
 
 from torch_diode.collection.kernels.cpu import library_call
+from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.candidate import ATEN_F32, CONVERTING, ONEDNN
 from torch_diode.types.problem import BATCHED
 
@@ -38,7 +39,7 @@ def why_unavailable() -> str:
         return "deterministic algorithms are asked for"
     if _float32_precision() not in _PLAIN_PRECISIONS:
         return f"float32 matmuls are to run in {_float32_precision()}"
-    if V.graph.aot_mode:
+    if torch_compat.compiles_ahead():
         return "AOTInductor compiles for another process"
     return ""
 

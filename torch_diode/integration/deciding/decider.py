@@ -19,7 +19,7 @@ from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import Abstained, Fallback, NotApplicable
 from torch_diode.integration.settings import Settings
 from torch_diode.types.bounded_cache import BoundedCache
-from torch_diode.types.candidate import ATEN
+from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware
@@ -28,6 +28,7 @@ from torch_diode.types.ranking import Ranking
 
 if TYPE_CHECKING:
     from torch_diode.integration.autotune.clean_benchmark import CleanBenchmark
+    from torch_diode.integration.cpu.frozen import FrozenLinear
     from torch_diode.integration.deciding.request import ChoiceRequest
 
 _CACHED_RANKINGS = 256
@@ -43,7 +44,7 @@ class Decider:
         self.fallback = fallback if fallback is not None else Fallback()
         self.record = record if record is not None else Record()
         self.notes: dict[str, None] = {}
-        self._heuristics: dict[str, Heuristic | DiodeError | None] = {}
+        self._heuristics: dict[tuple[str, int], Heuristic | DiodeError | None] = {}
         self._rankings: BoundedCache[Any, tuple[Candidates, Ranking]]
         self._rankings = BoundedCache(_CACHED_RANKINGS)
         self._lock = threading.Lock()
@@ -66,6 +67,13 @@ class Decider:
         """The choices to return to Inductor; None for its own."""
         return self.fallback.run(lambda: self._decide(request))
 
+    def decide_frozen(self, linear: FrozenLinear) -> Candidate | None:
+        """The kernel of a linear whose constant weight torch is about to pack; None for the library
+        torch packs it for."""
+        from torch_diode.integration.deciding.frozen_decider import decide_frozen
+
+        return self.fallback.run(lambda: decide_frozen(self, linear))
+
     def heuristic_for(self, hardware: Hardware) -> Heuristic | None:
         """The user's heuristic, or the default one for this hardware, loaded once.
 
@@ -78,14 +86,15 @@ class Decider:
 
     def _load_once(self, hardware: Hardware) -> Heuristic | DiodeError | None:
         named = self.settings.heuristic
+        key = hardware.name, hardware.threads
         with self._lock:
-            if hardware.name not in self._heuristics:
-                self._heuristics[hardware.name] = (
+            if key not in self._heuristics:
+                self._heuristics[key] = (
                     self._load(hardware)
                     if named is None
                     else default_heuristic.check_versions(named, hardware, self.settings)
                 )
-            return self._heuristics[hardware.name]
+            return self._heuristics[key]
 
     def _load(self, hardware: Hardware) -> Heuristic | DiodeError | None:
         # On a thread of its own: on a compiling thread torch would load a file's tensors as fake
@@ -101,8 +110,8 @@ class Decider:
         """By hardware, the default heuristic in use or why there is none."""
         missing = default_heuristic.why_no_heuristic(self.settings)
         return {
-            name: value.name if isinstance(value, Heuristic) else str(value or missing)
-            for name, value in list(self._heuristics.items())
+            _label(*key): value.name if isinstance(value, Heuristic) else str(value or missing)
+            for key, value in list(self._heuristics.items())
         }
 
     def has_heuristic(self) -> bool:
@@ -141,6 +150,8 @@ class Decider:
 
         start = time.perf_counter_ns()
         self._check_applicable(request)
+        if request.on_cpu and (decided := self._decided_before(request)) is not None:
+            return decided
         hardware = device_hardware.hardware_of(request.device)
         problem, offered, candidates = self._build_problem(request, hardware)
         ranking = self.rank(problem, candidates, hardware)
@@ -158,10 +169,34 @@ class Decider:
             rows = [winner]
         took_us = (time.perf_counter_ns() - start - builder.rendering_ns) / 1000
         if choices != []:
-            self._record_decision(
-                request, problem, hardware, candidates, ranking, rows, took_us, epilogue
+            self.record_decision(
+                problem,
+                hardware,
+                candidates,
+                ranking,
+                rows,
+                took_us,
+                "max-autotune" if request.max_autotune else "plain",
+                epilogue,
             )
         return None if observing else choices
+
+    def _decided_before(self, request: ChoiceRequest) -> list[Any] | None:
+        """The choice of a linear that was decided when its graph was frozen."""
+        from torch_diode.integration.cpu import frozen
+
+        candidate = frozen.decision_here()
+        if candidate is None:
+            return None
+        if candidate.template == ATEN:
+            raise NotApplicable
+        choice = request.frozen_choice_of(candidate)
+        if not torch_compat.can_be_rendered(choice):
+            raise DiodeError(
+                f"{request.op}: got {candidate} for a frozen linear, which Inductor cannot render "
+                "here; ATen runs it"
+            )
+        return [choice]
 
     def _install_clean_benchmark(self) -> None:
         from torch_diode.integration.autotune.clean_benchmark import clean_benchmark
@@ -177,11 +212,7 @@ class Decider:
         """
         if request.op not in OPS or request.device.type not in device_hardware.DEVICE_TYPES:
             raise NotApplicable
-        other = torch_compat.other_hook(request.handler)
-        if other and not self.settings.named:
-            raise Abstained(f"{other} answers for matmuls, and no heuristic was named")
-        if torch_compat.batch_invariant():
-            raise Abstained("config.batch_invariant asks for one kernel whatever the batch")
+        self.check_free(request.handler)
         if not request.max_autotune:
             decides = ATEN in request.names
         elif self.settings.mode == "auto":
@@ -191,11 +222,23 @@ class Decider:
         if not decides:
             raise NotApplicable
 
+    def check_free(self, handler: Any) -> None:
+        """Abstain where another handler answers, or one kernel is asked for."""
+        other = torch_compat.other_hook(handler)
+        if other and not self.settings.named:
+            raise Abstained(f"{other} answers for matmuls, and no heuristic was named")
+        if torch_compat.batch_invariant():
+            raise Abstained("config.batch_invariant asks for one kernel whatever the batch")
+
+    def check_has_heuristic(self, hardware: Hardware) -> None:
+        """Abstain where there is none, with the reason."""
+        if self.heuristic_for(hardware) is None:
+            raise Abstained(f"{hardware.name}: {default_heuristic.why_no_heuristic(self.settings)}")
+
     def _build_problem(
         self, request: ChoiceRequest, hardware: Hardware
     ) -> tuple[MMShape, dict[str, Any], Candidates]:
-        if self.heuristic_for(hardware) is None:
-            raise Abstained(f"{hardware.name}: {default_heuristic.why_no_heuristic(self.settings)}")
+        self.check_has_heuristic(hardware)
         problem = problem_of(request.op, request.inputs)
         offered = request.offered(self.settings.tma)
         candidates = candidate_space(problem, hardware, tuple(offered))
@@ -252,23 +295,23 @@ class Decider:
         )
         return adjusted, text if extra and adjusted is not ranking else ""
 
-    def _record_decision(
+    def record_decision(
         self,
-        request: ChoiceRequest,
         problem: MMShape,
         hardware: Hardware,
         candidates: Candidates,
         ranking: Ranking,
         rows: list[int],
         took_us: float,
-        epilogue: str,
+        mode: str,
+        epilogue: str = "",
     ) -> None:
+        """Count a decision and keep it for `explain`; the first of `rows` is the winner."""
         others = [int(row) for row in ranking.order[: RUNNERS_UP + 1] if row != rows[0]]
         winner, *runners_up = (
             RankedCandidate.of(candidates[row], float(ranking.predicted_us[row]))
             for row in (rows[0], *others[:RUNNERS_UP])
         )
-        mode = "max-autotune" if request.max_autotune else "plain"
         if self.settings.mode != "auto":
             mode += f", {self.settings.mode}"
         self.fallback.decided()
@@ -287,3 +330,7 @@ class Decider:
                 epilogue=epilogue,
             )
         )
+
+
+def _label(name: str, threads: int) -> str:
+    return f"{name} with {threads} threads" if threads else name

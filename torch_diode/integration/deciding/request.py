@@ -25,7 +25,14 @@ from torch.utils._sympy.functions import Mod
 from torch_diode.integration.deciding import template_kwargs
 from torch_diode.integration.deciding.problem import WITH_BIAS
 from torch_diode.integration.hooks import torch_compat
-from torch_diode.types.candidate import ATEN, LIBRARIES, Candidate, TritonGEMMConfig
+from torch_diode.types.candidate import (
+    ATEN,
+    CPP_GEMM,
+    LIBRARIES,
+    Candidate,
+    CppGEMMConfig,
+    TritonGEMMConfig,
+)
 from torch_diode.types.problem import BATCHED
 
 _offers: WeakKeyDictionary[Any, dict[Any, dict[str, Any]]] = WeakKeyDictionary()
@@ -166,6 +173,15 @@ class ChoiceRequest:
             return None
         return self.inputs.mat1mat2()[0].get_size()[0], most
 
+    def frozen_choice_of(self, candidate: Candidate) -> Any:
+        """The choice that was made when the graph was frozen; None where it cannot be created."""
+        from torch_diode.integration.cpu.cpp_gemm import CppGemmChoice
+
+        if isinstance(candidate.config, CppGEMMConfig):
+            return self.choice_of(candidate, CppGemmChoice(candidate.config, self.op == "addmm"))
+        library = self._cpu_libraries().get(candidate.template)
+        return None if library is None else self.choice_of(candidate, library)
+
     def _cpu_libraries(self) -> dict[str, Any]:
         from torch_diode.integration.cpu.onednn import library_choices
 
@@ -206,11 +222,13 @@ class ChoiceRequest:
             return None
         if candidate.template in LIBRARIES:
             return torch_compat.library_choice(template, self.inputs, self._fixed_layout)
+        if candidate.template == CPP_GEMM:
+            return torch_compat.library_choice(template, self._expanded_inputs, self._fixed_layout)
         derived = self._derived.get(candidate.template)
         if derived is None:
             derived = template_kwargs.shared.get(
                 self.handler,
-                self._triton_inputs,
+                self._expanded_inputs,
                 template,
                 self.op,
                 self.overrides.get(template.uid, {}),
@@ -236,17 +254,12 @@ class ChoiceRequest:
         return self.layout.dtype if self.layout is not None else self.inputs.out_dtype()
 
     @cached_property
-    def _triton_inputs(self) -> Any:
-        """The inputs with the bias expanded to the output's size, as Triton templates need it; in
-        ATen's call of addmm it may be one-dimensional."""
-        size = list(self._fixed_layout.size)
-        if self.op not in WITH_BIAS or list(self.inputs.nodes()[0].get_size()) == size:
+    def _expanded_inputs(self) -> Any:
+        """The inputs with the bias expanded to the output's size, as templates need it; in ATen's
+        call of addmm it may be one-dimensional."""
+        if self.op not in WITH_BIAS:
             return self.inputs
-        bias, mat1, mat2 = self.inputs.nodes()
-        view = ir.ExpandView.create(getattr(bias, "data", bias), tuple(size))
-        expanded = copy.copy(self.inputs)
-        expanded._input_nodes = [realize_inputs(ir.TensorBox(view)), mat1, mat2]
-        return expanded
+        return expand_bias(self.inputs, self._fixed_layout)
 
     def _kwargs(self, derived: dict[str, Any], config: TritonGEMMConfig) -> dict[str, Any]:
         """Derived keyword arguments with this config's, and those that follow from it."""
@@ -272,6 +285,17 @@ class ChoiceRequest:
         if isinstance(k, (int, sympy.Integer)):
             return int(k) % block_k == 0
         return bool(V.graph.sizevars.statically_known_true(sympy.Eq(Mod(k, block_k), 0)))
+
+
+def expand_bias(inputs: Any, layout: Any) -> Any:
+    """Kernel inputs whose bias, the first of them, has the output's size."""
+    bias, mat1, mat2 = inputs.nodes()
+    if list(bias.get_size()) == list(layout.size):
+        return inputs
+    view = ir.ExpandView.create(getattr(bias, "data", bias), tuple(layout.size))
+    expanded = copy.copy(inputs)
+    expanded._input_nodes = [realize_inputs(ir.TensorBox(view)), mat1, mat2]
+    return expanded
 
 
 def template_name(template: Any) -> str:

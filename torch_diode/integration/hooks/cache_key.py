@@ -67,6 +67,13 @@ class CacheKeys:
             return uuid.uuid4().hex
         return "+".join(text for text in texts if text)
 
+    def why_not_cached(self, gm: Any) -> str:
+        """An integration's reason to keep a graph out of the cache; empty where none has one."""
+        reasons = self._fallback.run(lambda: [i.why_not_cached(gm) for i in self._integrations])
+        if reasons is None:
+            return "torch-diode could not tell what the graph contains"
+        return next(filter(None, reasons), "")
+
     def _on_import(self, codecache: ModuleType) -> None:
         self._fallback.run(lambda: self._attach(codecache))
 
@@ -77,6 +84,8 @@ class CacheKeys:
         @functools.wraps(original)
         def init(self: Any, gm: Any, example_inputs: Any, *args: Any, **kwargs: Any) -> None:
             original(self, gm, example_inputs, *args, **kwargs)
+            if reason := keys.why_not_cached(gm):
+                raise codecache.BypassFxGraphCache(f"torch-diode: {reason}")
             text = keys.fingerprint(devices_of(example_inputs))
             if text:
                 setattr(self, FIELD, text)

@@ -318,6 +318,55 @@ def compiles_in_subprocess() -> bool:
     return getattr(mode, "name", "") == "SUBPROCESS"
 
 
+def compiles_ahead() -> bool:
+    """True if the graph is compiled for another process (AOTInductor)."""
+    from torch._inductor.virtualized import V
+
+    return V.aot_compilation is True or getattr(V.graph, "aot_mode", False) is True
+
+
+def linear_patterns() -> list[Any]:
+    """The patterns by which freezing finds linears and packs their weight; each has a `handler`.
+
+    Registers all of freezing's patterns, as its pass does first of all.
+    """
+    from torch._inductor.fx_passes import freezing_patterns, mkldnn_fusion
+
+    freezing_patterns.lazy_init()
+    check = getattr(mkldnn_fusion, "_is_packable_linear", None)
+    entries = [
+        entry
+        for patterns in freezing_patterns.pass_patterns
+        for listed in patterns.patterns.values()
+        for entry in listed
+        if check is not None and entry.extra_check is check
+    ]
+    return list({id(entry): entry for entry in entries}.values())
+
+
+def packs_float32_for_mkl() -> bool:
+    """True if freezing packs float32 weights for MKL, where the number of rows is fixed."""
+    import torch
+
+    return bool(torch._C.has_mkl and not torch.ops.mkldnn._is_mkldnn_acl_supported())
+
+
+def pack_for_onednn(node: Any, a: Any, b: Any, bias: Any, rows: Any) -> None:
+    """Replace a linear by oneDNN's on a packed weight: what torch does for 16-bit weights."""
+    import torch
+    from torch._inductor.fx_passes import mkldnn_fusion
+
+    device_op: Any = mkldnn_fusion._get_mkldnn_device_op("cpu")
+    graph = node.graph
+    with graph.inserting_before(node):
+        weight = graph.call_function(torch.ops.aten.permute.default, (b, (1, 0)))
+        packed = device_op.pack_linear_weight(graph, True, weight, rows)
+        linear = device_op.pack_linear(graph, True, rows, a, packed, bias)
+    node.replace_all_uses_with(linear)
+    linear.meta.update(node.meta)
+    graph.erase_node(node)
+
+
 def batch_invariant() -> bool:
     """True if results must not depend on the batch size (an option since 2.13)."""
     import torch._inductor.config as inductor_config

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.model.features.names import PRECISIONS
-from torch_diode.types.problem import OPS
+from torch_diode.types.problem import LAYOUTS, OPS
 
 if TYPE_CHECKING:
     from torch_diode.model.features.problem_arrays import ProblemArrays
@@ -162,6 +162,7 @@ def problem_slices(problems: ProblemArrays, roofline_us: Times) -> dict[str, Mas
         for b in (0, 1):
             layout = "nt"[a] + "nt"[b]
             slices[f"layout={layout}"] = (p.transpose_a == a) & (p.transpose_b == b)
+    slices |= _cpu_slices(p)
     edges = (0.0, 4.0, 8.0, 30.0, np.inf)
     names = ("tiny", "small", "medium", "large")
     for name, low, high in zip(names, edges[:-1], edges[1:], strict=True):
@@ -171,6 +172,18 @@ def problem_slices(problems: ProblemArrays, roofline_us: Times) -> dict[str, Mas
     unit = np.minimum(inner_a, inner_b)
     aligned, odd = unit * p.item >= 16, unit == 1
     slices |= {"rows=aligned": aligned, "rows=half aligned": ~(aligned | odd), "rows=odd": odd}
+    return slices
+
+
+def _cpu_slices(p: ProblemArrays) -> dict[str, Mask]:
+    """Slices of a CPU's problems: threads; precision, layout and threads together."""
+    slices: dict[str, Mask] = {}
+    for count in np.unique(p.threads[p.threads > 0]).astype(int).tolist():
+        slices[f"threads={count}"] = here = p.threads == count
+        for number, name in enumerate(PRECISIONS):
+            for layout, letters in enumerate(LAYOUTS):
+                among = (p.precision == number) & (2 * p.transpose_a + p.transpose_b == layout)
+                slices[f"precision={name},layout={letters},threads={count}"] = here & among
     return slices
 
 

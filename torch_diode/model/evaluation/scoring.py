@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,13 +24,15 @@ from torch_diode.model.evaluation.regret import (
     subset_regrets,
     time_error,
 )
+from torch_diode.model.networks.library_model import LibraryTimingModel
 from torch_diode.model.training.batches import ProblemBatches, aten_calls, split_calls
 from torch_diode.types.errors import EmptySelectionError
 
 if TYPE_CHECKING:
+    from torch_diode.model.evaluation.over_plain import OverPlain
     from torch_diode.model.features.problem_arrays import Floats
     from torch_diode.model.features.table import FeatureTable
-    from torch_diode.model.networks.timing_models import TimingNetwork
+    from torch_diode.model.networks.library_model import Network
 
 _PROBLEMS_AT_ONCE = 256
 _SHIFTS = np.arange(-16, 17) / 100
@@ -54,10 +56,17 @@ class Evaluation:
     noise: list[float] = field(default_factory=list)
     worse: tuple[str, ...] = ()
     """Slices in which ATen alone has less regret, on the same problems."""
+    over_plain: dict[str, dict[str, OverPlain]] = field(default_factory=dict)
+    """On a CPU, decisions over plain torch's, by what a compile offers and slice."""
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values for JSON."""
+        over_plain = {
+            offer: {name: summary.to_dict() for name, summary in slices.items()}
+            for offer, slices in self.over_plain.items()
+        }
         return {
+            **({"over_plain": over_plain} if over_plain else {}),
             "model": _listed(self.model),
             "aten": _listed(self.aten),
             "baselines": {name: _listed(slices) for name, slices in self.baselines.items()},
@@ -82,12 +91,15 @@ def _rounded(value: float) -> float:
 
 
 def predict_log_ratio(
-    network: TimingNetwork,
+    network: Network,
     table: FeatureTable,
     batches: ProblemBatches | None = None,
     problems_at_once: int = _PROBLEMS_AT_ONCE,
 ) -> Floats:
-    """Predict log(time / roofline) of each row of the table."""
+    """Predict log(time / roofline) of each row of the table; infinite for a candidate that a
+    `library` network does not know."""
+    if isinstance(network, LibraryTimingModel):
+        return _predict_labels(network, table, problems_at_once)
     batches = batches or ProblemBatches(table)
     predicted = np.empty(len(table.group), np.float32)
     network.eval()
@@ -103,13 +115,39 @@ def predict_log_ratio(
     return predicted
 
 
+def _predict_labels(
+    network: LibraryTimingModel, table: FeatureTable, problems_at_once: int
+) -> Floats:
+    network.eval()
+    numbers, place = np.unique(table.group, return_inverse=True)
+    problems = torch.from_numpy(table.problem[numbers])
+    with torch.no_grad():
+        parts = [network(part).mean(0) for part in problems.split(problems_at_once)]
+    column = columns_of(network.labels, table)
+    predicted = torch.cat(parts).numpy()[place.reshape(-1), column]
+    return np.asarray(np.where(column < 0, np.float32(np.inf), predicted))
+
+
+def columns_of(labels: Sequence[str], table: FeatureTable) -> Ids:
+    """Position of each row's label among these; -1 where it is none of them."""
+    places = {label: place for place, label in enumerate(labels)}
+    return np.array([places.get(label, -1) for label in table.labels], np.int64)[table.label]
+
+
 def predict_times(
-    network: TimingNetwork, table: FeatureTable, problems_at_once: int = _PROBLEMS_AT_ONCE
+    network: Network, table: FeatureTable, problems_at_once: int = _PROBLEMS_AT_ONCE
 ) -> Floats:
     """Predict the microseconds of each row of the table."""
     ratio = predict_log_ratio(network, table, problems_at_once=problems_at_once)
     with np.errstate(over="ignore"):  # of a network that diverged
         return np.asarray(np.exp(ratio) * table.roofline[table.group])
+
+
+def with_over_plain(
+    evaluated: EvaluatedPredictions, over_plain: dict[str, dict[str, OverPlain]]
+) -> EvaluatedPredictions:
+    """The same with decisions over plain torch's."""
+    return replace(evaluated, evaluation=replace(evaluated.evaluation, over_plain=over_plain))
 
 
 def regret_scores(table: FeatureTable, predicted: Times) -> list[Score]:

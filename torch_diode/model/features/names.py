@@ -1,7 +1,8 @@
 """Names of the features, in the order of their columns, and the version of their definition.
 
 Raise `FEATURES_VERSION` with every change to a number that `extractor`, `roofline` or `vendor`
-compute: a model trained on other features is refused when it is loaded.
+compute, and `CPU_FEATURES_VERSION` with one to those of `cpu` and `cpu_roofline`: a model trained
+on other features is refused when it is loaded.
 """
 
 from __future__ import annotations
@@ -75,4 +76,37 @@ VENDOR_NAMES = (
 SPLIT_NAMES = (
     *(f"part_{name}" for name in VENDOR_NAMES),
     *("log2_splits", "log2_part_K", "part_steps", "log_part_roofline", "log_sum"),
+)
+
+CPU_FEATURES_VERSION = 1
+CPU_PRECISIONS = PRECISIONS[:3]
+HEIGHTS = (2, 4, 6, 8, 12, 14, 16, 24, 32, 48)
+WIDTHS = (8, 16, 32, 48, 64, 128)
+"""Outputs along M and N that micro-kernels hold in registers; a matrix that is no multiple of them
+wastes some."""
+TILES = ((6, 64), (8, 16), (12, 48), (24, 64), (48, 128), (192, 384))
+"""Blocks of outputs that are shared out among the threads."""
+FEW_ROWS = (1, 2, 4, 8, 16, 32)
+CACHES = ("l1", "l2", "l3")
+ELEMENTS = (4, 8, 16, 32, 64)
+"""Powers of two that rows are tested for, in elements: vectors and cache lines."""
+ALIASING_BYTES = (1024, 4096)
+"""Rows of a multiple of these bytes fall into few sets of the caches."""
+CPU_NAMES = (
+    *(f"log2_{size}" for size in ("B", "M", "N", "K", "flops", "bytes", "intensity", "outputs")),
+    *("log_roofline_us", "log_compute_over_memory", "log2_threads", "log2_flops_a_thread"),
+    *(f"op_{op}" for op in OPS),
+    *(f"precision_{name}" for name in CPU_PRECISIONS),
+    *("transpose_a", "transpose_b"),
+    *(f"bias_{bias}" for bias in BIASES[1:]),
+    *("log2_M_over_N", "log2_K_over_M", "log2_K_over_N", "log2_rows_a_thread"),
+    *(f"log2_{part}_over_{cache}" for part in ("a", "b", "c", "all") for cache in CACHES),
+    *(f"log2_row_over_{cache}" for cache in CACHES[:2]),
+    *(f"row_{matrix}_by_{count}" for matrix in "abc" for count in ELEMENTS),
+    *(f"row_{matrix}_aliases_{size}" for matrix in "abc" for size in ALIASING_BYTES),
+    *(f"log2_low_bit_{size}" for size in "MNK"),
+    *(f"fill_{height}_rows" for height in HEIGHTS),
+    *(f"fill_{width}_columns" for width in WIDTHS),
+    *(f"share_{m}x{n}" for m, n in TILES),
+    *(f"{size}_at_most_{few}" for size in "MNK" for few in FEW_ROWS),
 )

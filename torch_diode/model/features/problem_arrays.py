@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.model.features.names import PRECISIONS, TEMPLATES
-from torch_diode.types.candidate import ATEN, DECOMPOSE_K
+from torch_diode.types.candidate import CPP_GEMM, DECOMPOSE_K, LIBRARIES
 from torch_diode.types.problem import BIASES, DTYPE_BYTES, OPS, MMShape
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.int64]
+_USABLE = (*LIBRARIES, DECOMPOSE_K, CPP_GEMM, *TEMPLATES)
 Values = Any
 """One value per problem: an array, or a number for a single problem."""
 
@@ -60,6 +61,8 @@ class ProblemArrays:
     transpose_a: Floats
     transpose_b: Floats
     bias: Codes
+    threads: Floats
+    """Threads on a CPU; 0 on a GPU."""
 
     def __len__(self) -> int:
         return len(self.M)
@@ -91,9 +94,9 @@ class ProblemArrays:
         )
 
     @classmethod
-    def of(cls, problem: MMShape) -> ProblemArrays:
+    def of(cls, problem: MMShape, threads: int = 0) -> ProblemArrays:
         """Arrays of one element for one problem."""
-        one = OneProblem(problem)
+        one = OneProblem(problem, threads)
         names = [f.name for f in fields(cls)]
         values: dict[str, Any] = {name: np.array([getattr(one, name)]) for name in names}
         codes = ("op", "precision", "bias")
@@ -117,6 +120,7 @@ class ProblemArrays:
             transpose_a=dataset.values("transpose_a")[first].astype(np.float32),
             transpose_b=dataset.values("transpose_b")[first].astype(np.float32),
             bias=_positions(_texts(dataset, "bias", first), BIASES),
+            threads=dataset.values("threads")[first].astype(np.float32),
         )
 
 
@@ -126,8 +130,9 @@ class OneProblem:
 
     xp: ClassVar[Any] = ScalarFunctions
 
-    def __init__(self, problem: MMShape) -> None:
+    def __init__(self, problem: MMShape, threads: int = 0) -> None:
         p = problem
+        self.threads = float(threads)
         self.sizes = np.array([[p.B], [p.M], [p.N], [p.K]], np.float32)
         self.B, self.M, self.N, self.K = self.sizes[:, 0].tolist()
         self.low_bits = tuple([float(size & -size) for size in (p.M, p.N, p.K)])
@@ -159,10 +164,10 @@ def select(condition: Values, then: Values, otherwise: Values) -> Values:
 
 
 def usable_rows(dataset: Dataset) -> npt.NDArray[np.int64]:
-    """Rows that have a time and are of ATen, a split of K or a known template."""
+    """Rows that have a time and are of a library, a split of K or a known template."""
     time = dataset.values("time_us")
     template, names = dataset.codes("template")
-    known = [number for number, name in enumerate(names) if name in (ATEN, DECOMPOSE_K, *TEMPLATES)]
+    known = [number for number, name in enumerate(names) if name in _USABLE]
     return np.flatnonzero(np.isfinite(time) & (time > 0) & np.isin(template, known))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.model.evaluation.regret import standard_errors
+from torch_diode.model.features.cpu import cpu_features
 from torch_diode.model.features.extractor import config_arrays, joint_features, problem_features
 from torch_diode.model.features.names import CONFIG_NAMES, JOINT_NAMES
 from torch_diode.model.features.problem_arrays import Floats, ProblemArrays, usable_rows
@@ -37,9 +38,9 @@ _LEAST_NOISE = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """Features and targets of a dataset's usable rows: those with a time, of ATen, of a split of K
-    or of a known template. A candidate measured several times has one row. Problems have arrays of
-    their own, which `group` points into."""
+    """Features and targets of a dataset's usable rows: those with a time, of a library, of a split
+    of K or of a known template. A candidate measured several times has one row. Problems have
+    arrays of their own, which `group` points into."""
 
     problem: Floats
     """Problem features, one row per problem."""
@@ -60,6 +61,10 @@ class FeatureTable:
     """Features of the splits of K that were timed, of all problems together."""
     split: Ids
     """Position of each row in `splits`; -1 for other candidates."""
+    label: Ids
+    """On a CPU, the position of each row's candidate in `labels`."""
+    labels: tuple[str, ...] = ()
+    """On a CPU, the distinct candidates: a model has an output for each."""
 
     @property
     def is_config(self) -> Mask:
@@ -83,7 +88,7 @@ class FeatureTable:
     def take(self, problems: Mask) -> FeatureTable:
         """Keep the rows of these problems; problems keep their numbers and their arrays."""
         keep = problems[self.group]
-        names = ("group", "rows", "config", "is_aten", "time_us", "noise", "split")
+        names = ("group", "rows", "config", "is_aten", "time_us", "noise", "split", "label")
         return replace(self, **{name: getattr(self, name)[keep] for name in names})
 
     def best_times(self) -> npt.NDArray[np.float64]:
@@ -170,6 +175,8 @@ def _noise(dataset: Dataset, rows: Ids, time: npt.NDArray[np.floating]) -> npt.N
 def _table(
     problems: _Problems, candidates: Candidates, group: Ids, hardware: Hardware
 ) -> FeatureTable:
+    if hardware.kind == "cpu":
+        return _library_table(problems.arrays, candidates, group, hardware)
     arrays = problems.arrays
     is_split = candidates.is_template(DECOMPOSE_K)
     splits = candidates.fields["split_k"][is_split].astype(np.float32)
@@ -186,6 +193,33 @@ def _table(
         noise=np.zeros(len(group), np.float32),
         splits=split_features(arrays.take(group[is_split]), splits, hardware),
         split=np.where(is_split, np.cumsum(is_split) - 1, -1),
+        label=np.full(len(group), -1),
+    )
+
+
+def _library_table(
+    arrays: ProblemArrays, candidates: Candidates, group: Ids, hardware: Hardware
+) -> FeatureTable:
+    """On a CPU: problem features only, and the candidate of each row as a label."""
+    names = [str(candidate) for candidate in candidates]
+    labels = tuple(sorted(set(names)))
+    number = {name: position for position, name in enumerate(labels)}
+    count = len(group)
+    return FeatureTable(
+        problem=cpu_features(arrays, hardware),
+        vendor=np.zeros((len(arrays), 0), np.float32),
+        roofline=np.asarray(roofline_us(arrays, hardware), np.float32),
+        arrays=arrays,
+        group=group,
+        rows=np.full(count, -1),
+        config=np.zeros((count, 0), np.float32),
+        is_aten=candidates.is_template(ATEN),
+        time_us=np.ones(count, np.float32),
+        noise=np.zeros(count, np.float32),
+        splits=np.zeros((0, 0), np.float32),
+        split=np.full(count, -1),
+        label=np.array([number[name] for name in names], np.int64),
+        labels=labels,
     )
 
 

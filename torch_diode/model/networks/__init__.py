@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import TypeVar
 
+LIBRARY = "library"
+"""Kind of the networks for CPUs, with one output per candidate."""
 CLIP_DEVIATIONS = 6.0
 """Standardised features are clipped to this many deviations, so that problems far outside the
 training range do not extrapolate without limit."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -38,9 +38,11 @@ from torch_diode.types.errors import EmptySelectionError, FileFaultError
 if TYPE_CHECKING:
     from torch_diode.model.features.problem_arrays import Floats
     from torch_diode.model.features.table import FeatureTable
+    from torch_diode.model.networks.library_model import Network
     from torch_diode.model.networks.timing_models import TimingNetwork
 
 Progress = Callable[[Row], None]
+NetworkType = TypeVar("NetworkType", bound="Network", covariant=True)
 
 _FEW_CALLS = 10_000
 """Timings of ATen above which dropout is reduced: it then does more harm than good."""
@@ -79,10 +81,10 @@ class TrainingOptions(EpochOptions):
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class Trained(Generic[NetworkType]):
     """Network with the best validation regret, and the history of its training."""
 
-    network: TimingNetwork
+    network: NetworkType
     history: list[Row]
     options: TrainingOptions
 
@@ -101,8 +103,8 @@ def split_table(table: FeatureTable, options: TrainingOptions) -> SplitTables:
     problems with a choice, since it scores rankings."""
     if not table.is_config.any():
         raise EmptySelectionError(
-            "training: got timings of ATen alone; expected Triton configs among them; collect on "
-            "a GPU, or use the timings that come with torch-diode"
+            "training: got timings of ATen alone; expected other candidates among them, such as "
+            "Triton configs; collect on a GPU, or use the timings that come with torch-diode"
         )
     present = np.zeros(len(table.problem), bool)
     present[table.group] = True
@@ -127,7 +129,7 @@ def train(
     progress: Progress | None = None,
     state_path: str | os.PathLike[str] | None = None,
     initial: Mapping[str, Floats] | None = None,
-) -> Trained:
+) -> Trained[TimingNetwork]:
     """Train a network. With a `state_path`, the state is saved there after the heads and after each
     evaluated epoch, and a run resumes from its own state. With `initial` weights it starts from
     those of a trained network, and returns them if no epoch does better."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_diode.collection import plan
-from torch_diode.collection.devices import Devices, by_threads, find_devices
+from torch_diode.collection.devices import BUSY_CPU, CPU, Devices, by_threads, find_devices
 from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.plan import Group
-from torch_diode.collection.store.journal import TimingStore
+from torch_diode.collection.store.journal import DISCARDED, TimingStore
 from torch_diode.collection.store.output import (
     FINISHED,
     PartialOutput,
@@ -26,9 +26,10 @@ from torch_diode.collection.store.output import (
 from torch_diode.collection.timers.cpu import cpu_library
 from torch_diode.collection.workers.fork_safety import run_in_subprocess
 from torch_diode.files.datasets import read_dataset
-from torch_diode.hardware.versions import versions
+from torch_diode.hardware.versions import cpu_libraries, versions
 from torch_diode.toolkit.collecting.collect import CollectionResult, CollectOptions
 from torch_diode.toolkit.progress import Progress, ProgressCallback
+from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import FileFaultError, InvalidValueError, MissingPartError
@@ -59,6 +60,7 @@ class CollectionRun:
             )
         self._cluster: RayCluster | None = None
         self._versions: Mapping[str, str] = versions()
+        self._libraries: Mapping[str, str] = {}
         self._wrong = 0
         self._left_out: list[MMShape] = []
         self._notes: list[str] = []
@@ -70,14 +72,17 @@ class CollectionRun:
             self._cluster = RayCluster(options.ray, opening, self._message)
             self.hardware = self._cluster.hardware
             self._versions = self._cluster.ready.versions
+            self._libraries = self._cluster.ready.libraries
         else:
             self._devices = _devices(options.device, options.workers)
             self.hardware = self._devices.hardware
+            if self.hardware.kind == CPU:
+                self._libraries = cpu_libraries()
         self._chips = by_threads(self.hardware, options.threads)
         self._check_method()
 
     def _check_method(self) -> None:
-        if self.options.method == "feedback" and self.hardware.kind == "cpu":
+        if self.options.method == "feedback" and self.hardware.kind == CPU:
             raise MissingPartError(
                 "feedback: got the CPU; expected a GPU, since Inductor has one choice for a "
                 "matmul on the CPU and times none; use --method sweep"
@@ -110,6 +115,7 @@ class CollectionRun:
                 self.file, read_dataset(self.file), tuple(problems), reused=True
             )
         dataset = self._collect(PartialOutput(self.file, settings), problems, settings)
+        self._report_discarded(dataset)
         return CollectionResult(
             self.file,
             dataset,
@@ -166,9 +172,11 @@ class CollectionRun:
         from torch_diode.integration.hooks.torch_compat import dataset_provenance
 
         # A cluster's machines may have another torch, with other templates, than this one.
-        ours = self.hardware.kind != "cpu" and self._versions == versions()
+        ours = self.hardware.kind != CPU and self._versions == versions()
         facts = {"seed": str(self.options.seed), FINISHED: settings_digest(settings)}
-        return dataset_provenance(templates=ours, **facts)
+        if self.hardware.kind == CPU and os.environ.get(BUSY_CPU):
+            facts["busy CPU"] = "accepted"
+        return dataset_provenance(templates=ours, **facts, **self._libraries)
 
     def _settings(
         self, command: str, problems: Sequence[MMShape], settings: Mapping[str, Any]
@@ -179,10 +187,11 @@ class CollectionRun:
         return {
             "command": command,
             "hardware": self.hardware.name,
-            **(threads if self.hardware.kind == "cpu" else {}),
+            **(threads if self.hardware.kind == CPU else {}),
             "method": self.options.method,
             "search-space": self.options.search_space,
             "seed": self.options.seed,
+            **({} if self.options.noise is None else {"noise": self.options.noise}),
             **settings,
             **self._versions,
             "problems": hashlib.sha256(keys.encode()).hexdigest()[:16],
@@ -193,7 +202,8 @@ class CollectionRun:
             self._autotune(problems, store)
             return
         library = self._library()
-        groups = plan.plan(problems, self._rule(problems), library, self._chunk(problems))
+        rule = self._rule(chip, problems)
+        groups = plan.plan(problems, rule, library, self._chunk(problems))
         self._report_plan(chip, problems, groups)
         if self._cluster is not None:
             self._time_on_cluster(self._cluster, chip, groups, library, store)
@@ -201,7 +211,7 @@ class CollectionRun:
             self._time_here(chip, groups, library, store)
 
     def _library(self) -> KernelLibrary:
-        if self.hardware.kind == "cpu":
+        if self.hardware.kind == CPU:
             return cpu_library()
         from torch_diode.integration.capture.template_source import template_source
 
@@ -244,7 +254,8 @@ class CollectionRun:
 
         names = self._devices.names
         seed = self.options.seed
-        sweep = SweepRun(groups, library, chip, self._versions, seed, devices=names)
+        noise = self.options.noise
+        sweep = SweepRun(groups, library, chip, self._versions, seed, noise, names)
         reports: list[GroupReport] = []
         processes = self.options.processes or compiling_processes()
         sweep.run(store, processes, time.monotonic() + _FOREVER, reports.append)
@@ -272,9 +283,10 @@ class CollectionRun:
                 self._left_out.append(finished.problem)
             else:
                 self._wrong += finished.dataset.table.column("status").to_pylist().count("wrong")
-                store.append(finished.dataset)
+                store.append(finished.dataset, finished.stalled)
 
-        settings = TimingSettings(library, chip, self._versions, self.options.seed)
+        options = self.options
+        settings = TimingSettings(library, chip, self._versions, options.seed, options.noise)
         cluster.time(groups, settings, keep)
 
     def _report_losses(self) -> None:
@@ -286,17 +298,27 @@ class CollectionRun:
                 f"{self._left_out[0]} first"
             )
 
-    def _rule(self, problems: Sequence[MMShape]) -> plan.CandidateRule:
-        if self.hardware.kind == "cpu":
-            return plan.libraries(self.hardware)
+    def _report_discarded(self, dataset: Dataset) -> None:
+        (count,) = dataset.provenance[DISCARDED]
+        if self.hardware.kind == CPU and int(count):
+            self._note(
+                f"{int(count):,} samples were discarded and taken again: the machine was busy, or "
+                "slept, while they were taken"
+            )
+
+    def _rule(self, chip: Hardware, problems: Sequence[MMShape]) -> plan.CandidateRule:
+        if chip.kind == CPU and self.options.search_space == "EXHAUSTIVE":
+            return plan.libraries(chip)
+        if chip.kind == CPU:
+            return plan.listed(lambda _: Candidates.of([Candidate(ATEN)]), chip)
         if self.options.search_space == "EXHAUSTIVE":
-            return plan.exhaustive(self.hardware)
+            return plan.exhaustive(chip)
         if self._cluster is not None:
             # Nothing is timed here, and a process with threads should not be forked.
-            lists = default_lists(problems, self.hardware)
+            lists = default_lists(problems, chip)
         else:
-            lists = run_in_subprocess(default_lists, problems, self.hardware)
-        return plan.listed(lists.__getitem__, self.hardware)
+            lists = run_in_subprocess(default_lists, problems, chip)
+        return plan.listed(lists.__getitem__, chip)
 
     def _autotune(self, problems: Sequence[MMShape], store: TimingStore) -> None:
         from torch_diode.integration import registration

@@ -73,13 +73,13 @@ def train_teachers(
 
 
 def distill_teachers(
-    trained: Trained,
+    trained: Trained[TimingNetwork],
     teachers: Sequence[TimingNetwork],
     parts: SplitTables,
     dataset: Dataset,
     hardware: Hardware,
     progress: ProgressCallback,
-) -> Trained:
+) -> Trained[TimingNetwork]:
     """The model after distillation."""
     options, network = trained.options, trained.network
     known = _problems(parts.train, dataset)

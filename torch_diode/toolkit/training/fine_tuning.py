@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from torch_diode.model.features.names import TEMPLATES
 from torch_diode.model.features.problem_arrays import Floats, ProblemArrays
 from torch_diode.model.features.table import FeatureTable, unmeasured_table
 from torch_diode.model.metadata import SWEEP, ModelMetadata
+from torch_diode.model.networks.library_model import LibraryTimingModel
 from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.training.trainer import SplitTables
 from torch_diode.toolkit.progress import Progress, ProgressCallback
@@ -66,6 +68,7 @@ def add_replay(
     low, high = _REPLAYED
     count = min(max(_REPLAYED_SHARE * len(np.unique(parts.train.group)), low), high)
     network = network_of(initial.metadata, initial.weights)
+    assert not isinstance(network, LibraryTimingModel)
     drawn = replay(network, initial.metadata, hardware, count, seed)
     return replace(parts, train=concat_tables(parts.train, drawn))
 
@@ -89,7 +92,9 @@ def concat_tables(table: FeatureTable, other: FeatureTable) -> FeatureTable:
     """Both tables' rows and problems; the second one's belong to no dataset."""
     first = len(table.problem)
     names = ("problem", "vendor", "roofline", "config", "is_aten", "time_us", "noise", "splits")
-    columns = {name: np.concatenate([getattr(table, name), getattr(other, name)]) for name in names}
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(table, name), getattr(other, name)]) for name in names
+    }
     moved = np.where(other.split < 0, -1, other.split + len(table.splits))
     return FeatureTable(
         **columns,
@@ -97,6 +102,7 @@ def concat_tables(table: FeatureTable, other: FeatureTable) -> FeatureTable:
         group=np.concatenate([table.group, other.group + first]),
         rows=np.concatenate([table.rows, np.full(len(other.rows), -1)]),
         split=np.concatenate([table.split, moved]),
+        label=np.concatenate([table.label, other.label]),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch_diode.types import validation
 
-MODEL_TYPES = ("base", "deep")
+MODEL_TYPES = ("base", "deep", "library")
 _MOST_HELD_OUT = 0.9
 
 
@@ -17,7 +17,7 @@ class TrainOptions:
     """Settings of training. None stands for the default, which differs for fine-tuning."""
 
     model_type: str | None = None
-    """Network: `base` (feed-forward) or `deep` (residual)."""
+    """Network: `base` (feed-forward) or `deep` (residual) for GPUs, `library` for CPUs."""
     batch_size: int | None = None
     """Problems per step."""
     num_epochs: int | None = None

@@ -8,21 +8,17 @@ the networks one after the other.
 
 from __future__ import annotations
 
-import multiprocessing
+import functools
 import os
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
 import torch
 
 from torch_diode.collection.workers.fork_safety import can_fork
-from torch_diode.collection.workers.parent_death import die_with_parent
+from torch_diode.collection.workers.pool import ProgressMarker, WorkerDied, WorkerPool
 from torch_diode.toolkit.progress import Progress, ProgressCallback
-from torch_diode.types.errors import DiodeError
 
 EpochCallback = Callable[[Mapping[str, float]], None]
 """Called with each row of a training history."""
@@ -62,24 +58,32 @@ def train_in_parallel(jobs: Sequence[TrainingJob[Any]], progress: ProgressCallba
         progress(Progress(message=f"{len(jobs)} networks, one after the other"))
         return
     progress(Progress(message=f"{len(jobs)} networks, {processes} side by side"))
-    waiting = list(jobs)
-    running: dict[Connection, tuple[TrainingJob[Any], BaseProcess]] = {}
     report = _JointReport(progress, sum(job.epochs for job in jobs))
-    try:
-        while waiting or running:
-            while waiting and len(running) < processes:
-                job = waiting.pop(0)
-                connection, process = _start(job)
-                running[connection] = job, process
-            for ready in wait(list(running)):
-                assert isinstance(ready, Connection)
-                if not _receive(ready, running[ready][0], report):
-                    _end(*running.pop(ready), report)
-    finally:
-        for _, process in running.values():
-            process.kill()
-        for _, process in running.values():
-            process.join()
+    started = 0
+    with WorkerPool[TrainingJob[Any], None](
+        [functools.partial(_trainer, job) for job in jobs], on_progress=report.epoch
+    ) as pool:
+        while started < len(jobs) or pool.unfinished_jobs():
+            while started < len(jobs) and len(pool.unfinished_jobs()) < processes:
+                pool.submit(started, [jobs[started]], [None])
+                started += 1
+            for event in pool.read(None):
+                assert event.job is not None
+                if isinstance(event, WorkerDied):
+                    report.stopped(event.job, event.reason)
+                else:
+                    report.epoch(event.job, {"epoch": event.job.epochs})
+                    pool.stop(event.worker)
+
+
+def _trainer(job: TrainingJob[Any], mark: ProgressMarker) -> Callable[[None], None]:
+    # Threads of OpenMP do not survive a fork.
+    torch.set_num_threads(1)
+
+    def train(_: None) -> None:
+        job.train(mark)
+
+    return train
 
 
 @dataclass
@@ -98,54 +102,3 @@ class _JointReport:
     def stopped(self, job: TrainingJob[Any], why: str) -> None:
         text = f"{job.name}: stopped ({why:.160}); continued after the others"
         self.progress(Progress(message=text))
-
-
-def _start(job: TrainingJob[Any]) -> tuple[Connection, BaseProcess]:
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    # A daemon: Python ends it should this process fail to.
-    process = context.Process(target=_run_job, args=(job, theirs, os.getpid()), daemon=True)
-    process.start()
-    theirs.close()
-    return ours, process
-
-
-def _run_job(job: TrainingJob[Any], connection: Connection, parent: int) -> None:
-    die_with_parent(parent)
-    # Ctrl-C reaches the whole process group; the parent handles it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Threads of OpenMP do not survive a fork.
-    torch.set_num_threads(1)
-    try:
-        job.train(connection.send)
-    except DiodeError as fault:
-        connection.send(fault)
-    except RuntimeError as fault:
-        # Such as too little memory on the GPU.
-        connection.send((str(fault).splitlines() or [type(fault).__name__])[0])
-
-
-def _receive(connection: Connection, job: TrainingJob[Any], report: _JointReport) -> bool:
-    """Handle one message of a process; False where there will be no more."""
-    try:
-        message = connection.recv()
-    except (EOFError, ConnectionResetError):
-        connection.close()
-        return False
-    if isinstance(message, DiodeError):
-        raise message
-    if isinstance(message, str):
-        report.stopped(job, message)
-    else:
-        report.epoch(job, message)
-    return True
-
-
-def _end(job: TrainingJob[Any], process: BaseProcess, report: _JointReport) -> None:
-    process.join()
-    code = process.exitcode or 0
-    if code:
-        killed = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit {code}"
-        report.stopped(job, killed)
-    else:
-        report.epoch(job, {"epoch": job.epochs})

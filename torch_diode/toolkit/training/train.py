@@ -25,12 +25,17 @@ from torch_diode.model.evaluation.scoring import (
     Evaluation,
     evaluate_predictions,
     predict_times,
+    with_over_plain,
 )
 from torch_diode.model.features.table import FeatureTable, feature_table
 from torch_diode.model.metadata import ModelMetadata, build_metadata
+from torch_diode.model.networks import LIBRARY
+from torch_diode.model.networks.library_model import Network
 from torch_diode.model.registry import SHIPPED, model_file
 from torch_diode.model.training import trainer
+from torch_diode.model.training.library_training import LIBRARY_DEFAULTS, train_library
 from torch_diode.model.training.trainer import SplitTables, Trained, TrainingOptions
+from torch_diode.model.wrapper import ModelWrapper
 from torch_diode.toolkit.baselines import compute_baselines
 from torch_diode.toolkit.datasets import (
     DatasetSource,
@@ -40,6 +45,7 @@ from torch_diode.toolkit.datasets import (
     select_comparable,
     source_name,
 )
+from torch_diode.toolkit.decisions import decisions_over_plain
 from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
 from torch_diode.toolkit.training.distillation import distill_teachers, teacher_jobs, train_teachers
 from torch_diode.toolkit.training.fine_tuning import (
@@ -55,6 +61,7 @@ from torch_diode.toolkit.training.parallel import (
     report_epochs,
     train_in_parallel,
 )
+from torch_diode.types import validation
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError, MissingPartError
 from torch_diode.types.hardware import Hardware
@@ -142,10 +149,18 @@ def check_training(
 
 
 def _training_options(
-    options: TrainOptions, initial: InitialModel | None, seed: int, device: str | None
+    options: TrainOptions,
+    initial: InitialModel | None,
+    seed: int,
+    device: str | None,
+    on_cpu: bool = False,
 ) -> TrainingOptions:
-    """The values given, and for the rest the defaults of training or of fine-tuning."""
-    base: dict[str, Any] = {"kind": options.model_type or "deep", "shape": options.shape}
+    """The values given, and for the rest the defaults of training or of fine-tuning, for timings of
+    a CPU or of a GPU."""
+    kind = options.model_type or (LIBRARY if on_cpu else "deep")
+    base: dict[str, Any] = {"kind": kind, "shape": options.shape}
+    if kind == LIBRARY:
+        base |= LIBRARY_DEFAULTS
     if initial is not None:
         _check_same_network(initial.metadata, options)
         shape = dict(initial.metadata.shape)
@@ -162,6 +177,19 @@ def _check_same_network(metadata: ModelMetadata, options: TrainOptions) -> None:
                 f"train: got {name} {value} with a model to start from that has {own.get(name)}; "
                 "expected the same; leave the option out"
             )
+
+
+def _check_kind(kind: str, hardware: Hardware, initial: InitialModel | None, teachers: int) -> None:
+    """Refuse a network that is not for this kind of hardware, and what it has no training of."""
+    if (kind == LIBRARY) != (hardware.kind == "cpu"):
+        expected = LIBRARY if hardware.kind == "cpu" else "base or deep"
+        validation.refuse("train", "model-type", kind, f"{expected} for {hardware.name}")
+    if kind == LIBRARY and (initial is not None or teachers):
+        name = "init-from" if initial is not None else "teachers"
+        raise InvalidValueError(
+            f"train: got {name} with timings of {hardware.name}; expected none: a CPU's model "
+            "trains in a minute, on all data together; leave the option out"
+        )
 
 
 def _touch(device: str) -> None:
@@ -213,7 +241,9 @@ class _Run:
         self._message(
             f"{len(self.dataset):,} timings of {problems:,} problems on {self.hardware.name}"
         )
-        options = _training_options(self.options, self.initial, self.seed, self.device)
+        on_cpu = self.hardware.kind == "cpu"
+        options = _training_options(self.options, self.initial, self.seed, self.device, on_cpu)
+        _check_kind(options.kind, self.hardware, self.initial, self.options.teachers)
         parts = trainer.split_table(feature_table(self.dataset, self.hardware), options)
         self._message(_describe_parts(parts))
         started = time.monotonic()
@@ -266,10 +296,13 @@ class _Run:
             options = replace(options, patience=options.epochs)
         return options
 
-    def _train(self, parts: SplitTables, options: TrainingOptions) -> Trained:
+    def _train(self, parts: SplitTables, options: TrainingOptions) -> Trained[Network]:
         for path in self._states():
             if path in (self._state, *self._teacher_states):
                 self._message(f"{path}: continuing from it")
+        if options.kind == LIBRARY:
+            report = report_epochs(self.progress, "Training", options.epochs)
+            return train_library(parts, options, report)
         weights = self.initial.weights if self.initial else None
 
         def train_state(report: EpochCallback) -> None:
@@ -288,7 +321,7 @@ class _Run:
             trained, teachers, parts, self.dataset, self.hardware, self.progress
         )
 
-    def _finish(self, trained: Trained, parts: SplitTables) -> TrainingResult:
+    def _finish(self, trained: Trained[Network], parts: SplitTables) -> TrainingResult:
         part, scored_on = _scored_part(parts)
         network = trained.network.to("cpu")
         predicted = predict_times(network, part)
@@ -299,6 +332,11 @@ class _Run:
         metadata = build_metadata(
             trained, parts.train, self.dataset, self.hardware, evaluated.evaluation
         )
+        if self.hardware.kind == "cpu":
+            weights = {name: value.numpy() for name, value in network.state_dict().items()}
+            model = ModelWrapper(metadata, weights)
+            decisions = decisions_over_plain(model, part, self.dataset, self.hardware)
+            evaluated = with_over_plain(evaluated, decisions)
         if self.options.teachers:
             values = {**metadata.options, "teachers": self.options.teachers}
             metadata = replace(metadata, options=values)
@@ -334,7 +372,7 @@ class _Run:
             "can take; lower --learning-rate"
         )
 
-    def _write_curves(self, trained: Trained) -> list[Path]:
+    def _write_curves(self, trained: Trained[Network]) -> list[Path]:
         folder = self.options.log_dir
         if folder is None:
             return []
@@ -376,7 +414,7 @@ def _describe_parts(parts: SplitTables) -> str:
     return "{:,} problems to train on, {:,} to stop by, {:,} held out".format(*counts)
 
 
-def _regret_before(trained: Trained) -> list[str]:
+def _regret_before(trained: Trained[Network]) -> list[str]:
     """A note on the regret of the model that a run started from."""
     first = next((row for row in trained.history if row["epoch"] == 0), None)
     if first is None:

@@ -1,7 +1,5 @@
 """`create-validation` as a person runs it; the rest is tests/toolkit's."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests import samples
@@ -35,5 +33,5 @@ def test_the_problems_of_a_shape_set_are_selected_and_collected(folder):
     write_shapes(OperationShapeSet.of(problems), folder / "shapes.json")
     ended = inside(*CPU, "--shapeset", "shapes.json", "--operations", "mm")
     assert ended.code == 0, ended.err
-    assert [timing.problem for timing in read_dataset(folder / "v.parquet")] == problems[:1]
+    assert {timing.problem for timing in read_dataset(folder / "v.parquet")} == {problems[0]}
     assert "min-size: got 0" in told_off(*CPU, "--shapeset", "shapes.json", "--min-size", "0")

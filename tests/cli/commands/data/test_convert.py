@@ -1,14 +1,12 @@
 """The command; tests/toolkit/test_datasets.py has the function."""
 
-from __future__ import annotations
-
 import os
 
 import pytest
 
 from tests import samples
 from tests.cli.program import inside, told_off, torch_diode
-from torch_diode.files.datasets import FORMS, read_dataset, write_dataset
+from torch_diode.files.datasets import read_dataset, write_dataset
 
 
 @pytest.fixture
@@ -18,21 +16,14 @@ def data(tmp_path):
     return file
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_dataset_takes_the_form_the_output_names(data, tmp_path, form):
-    ended = inside("convert", data, "--output", tmp_path / f"out.{form}")
-    assert ended.code == 0, ended.err
-    assert "7 timings of 3 problems" in ended.out
-    assert read_dataset(tmp_path / f"out.{form}") == samples.dataset()
-
-
 def test_files_and_directories_become_one_file(tmp_path):
     shards = tmp_path / "shards"
     write_dataset(samples.dataset().take([0, 1]), shards / "a.msgpack")
     write_dataset(samples.dataset().take([2, 3]), shards / "b.parquet")
     write_dataset(samples.dataset().take([4, 5, 6]), tmp_path / "c.json")
-    ended = torch_diode("convert", "shards", "c.json", "-o", "all.parquet", cwd=tmp_path)
-    assert ended.returncode == 0, ended.stderr
+    ended = inside("convert", shards, tmp_path / "c.json", "--output", tmp_path / "all.parquet")
+    assert ended.code == 0, ended.err
+    assert "7 timings of 3 problems" in ended.out
     assert read_dataset(tmp_path / "all.parquet") == samples.dataset()
 
 
@@ -58,6 +49,7 @@ def test_an_existing_output_needs_overwrite(data, tmp_path):
 def test_a_timing_that_occurs_twice_is_refused_or_one_is_kept(data, tmp_path):
     output = tmp_path / "out.json"
     assert "same timing twice" in told_off("convert", data, data, "-o", output)
+    assert not output.exists()
     assert inside("convert", data, data, "--duplicates", "first", "-o", output).code == 0
     assert read_dataset(output) == samples.dataset()
 
@@ -66,12 +58,7 @@ def test_a_timing_that_occurs_twice_is_refused_or_one_is_kept(data, tmp_path):
     ("name", "content", "said"),
     [
         ("empty.parquet", b"", "empty file"),
-        ("magic.parquet", b"PAR2" * 10, "not a whole Parquet file"),
-        ("empty.json", b"", "not JSON"),
         ("deep.json", b"[" * 100_000, "nested too deeply"),
-        ("newer.json", b'{"format": "torch-diode dataset", "version": 99}', "upgrade it"),
-        ("other.json", b'{"format": "torch-diode table", "version": 2}', "torch-diode dataset"),
-        ("huge.msgpack", b"\xdd\xff\xff\xff\xff", "not MessagePack"),
         ("names.msgpack", b"\x81\xa2\xff\xfe\x01", "not UTF-8"),
         ("table.csv", b"a,b", "expected one of .parquet"),
     ],
@@ -84,10 +71,9 @@ def test_a_bad_file_is_one_sentence_that_names_it(tmp_path, name, content, said)
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
-def test_a_path_that_is_not_there_and_one_that_cannot_be_are_faults(tmp_path):
-    out = tmp_path / "x.json"
-    assert "no such file or directory" in told_off("convert", tmp_path / "none.json", "-o", out)
-    assert "too long" in told_off("convert", tmp_path / ("x" * 300 + ".json"), "-o", out)
+def test_a_path_that_is_not_there_and_an_unknown_form_are_faults(tmp_path):
+    gone = ("convert", tmp_path / "none.json", "-o", tmp_path / "x.json")
+    assert "no such file or directory" in told_off(*gone)
     assert "expected one of .parquet" in told_off("convert", tmp_path, "-o", tmp_path / "x.csv")
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -8,7 +6,7 @@ import sys
 import pytest
 
 from tests import samples
-from tests.cli.program import inside, told_off, torch_diode
+from tests.cli.program import inside, told_off
 from torch_diode.files.datasets import write_dataset
 
 
@@ -31,12 +29,13 @@ def test_it_shows_hardware_operations_problems_and_the_fastest_config(data):
 
 
 @pytest.mark.parametrize("columns", ["", "x", "40"])
-def test_no_column_is_lost_whatever_the_width_is_said_to_be(data, columns):
-    ended = torch_diode("stats", data, COLUMNS=columns)
-    assert ended.returncode == 0, ended.stderr
-    assert "…" not in ended.stdout
+def test_no_column_is_lost_whatever_the_width_is_said_to_be(data, columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    ended = inside("stats", data)
+    assert ended.code == 0, ended.err
+    assert "…" not in ended.out
     names = "op B M N K dtype layout configs fastest µs"
-    assert names in [" ".join(line.split()) for line in ended.stdout.splitlines()]
+    assert names in [" ".join(line.split()) for line in ended.out.splitlines()]
 
 
 def test_it_lists_at_most_the_given_number_of_problems(data):

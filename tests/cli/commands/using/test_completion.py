@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -12,7 +10,7 @@ from tests.cli.program import inside, told_off
 
 
 def completed(line: str, folder: Path) -> list[str]:
-    """What a real bash offers with TAB pressed at the end of this line."""
+    """The words a real bash offers with TAB pressed at the end of this line."""
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("bash is not installed")
@@ -44,7 +42,7 @@ def completed(line: str, folder: Path) -> list[str]:
         ("torch-diode --seed 42 tra", ["train", "trace"]),
         ("torch-diode table ex", ["export"]),
         ("torch-diode train --num-", ["--num-epochs", "--num-layers"]),
-        ("torch-diode train --model-type ", ["base", "deep"]),
+        ("torch-diode train --model-type ", ["base", "deep", "library"]),
         ("torch-diode --format pa", ["parquet"]),
         ("torch-diode explain --hardware nvidia-h200-", ["nvidia-h200-nvl"]),
         ("torch-diode collect --operations mm --dtypes bf", ["bfloat16"]),

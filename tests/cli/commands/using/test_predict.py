@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -127,3 +125,14 @@ def test_what_a_plain_compile_runs_is_what_inductor_is_told(op, m):
 
 def shipped():
     return ModelHeuristic(load_registered("matmul", "nvidia-h200"))
+
+
+def test_a_cpu_is_predicted_for_its_threads(cpu_model):
+    chip = ("--hardware", "amd-zen5", "--threads", "2", "--model", cpu_model)
+    sizes = ("--m", "64", "--n", "512", "--k", "512", "--dtype", "float32", "--layout", "nt")
+    found = predicted(*sizes, *chip)
+    assert (found["hardware"], found["threads"], found["notes"]) == ("amd-zen5", 2, [])
+    assert found["plain_compile"] == {"template": "onednn"}
+    other = predicted(*sizes, *chip, "--threads", "3")
+    assert "trained with 1, 2 threads, here are 3" in other["notes"][0]
+    assert "on amd-zen5 with 2 threads, " in inside("predict", *sizes, *chip).out

@@ -28,6 +28,7 @@ def predict(
     tf32: Annotated[bool, typer.Option("--tf32", help="float32 products in TF32.")] = False,
     bias: Annotated[str, typer.Option(help="vector or matrix, for addmm and baddbmm.")] = "",
     hardware: filters.Chip = None,
+    threads: filters.Threads = 0,
     model: ModelFile = None,
     top: Annotated[int, typer.Option(help="Candidates to show.", min=1)] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
@@ -51,11 +52,13 @@ def predict(
     )  # fmt: skip
     from torch_diode.toolkit import predict as api
 
-    result = api.predict(problem, hardware, model, top, context.obj.device)
+    result = api.predict(problem, hardware, model, top, context.obj.device, threads)
     if as_json:
         print_json(result.to_dict())
         return
     chip = result.hardware.name
+    if result.hardware.threads:
+        chip += f" with {result.hardware.threads} threads"
     print_line(f"{problem} on {chip}, {result.candidates:,} candidates, by {result.source}")
     rows: list[tuple[Any, ...]] = []
     for place, p in enumerate(result.ranked, 1):

@@ -21,6 +21,7 @@ def rank(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Rankings, in the same order.")],
     hardware: filters.Chip = None,
+    threads: filters.Threads = 0,
     model: ModelFile = None,
     top: Annotated[
         int, typer.Option(help="Candidates to write for a problem that names none.", min=1)
@@ -40,6 +41,8 @@ def rank(
     """
     from torch_diode.toolkit.predict import rank_file
 
-    count = rank_file(input_file, output, hardware, model, top, context.obj.device, note_progress)
+    count = rank_file(
+        input_file, output, hardware, model, top, context.obj.device, note_progress, threads
+    )
     stream = sys.stderr if descriptor(output) == STDOUT else sys.stdout
     stream.write(f"{output}: {count:,} problems ranked\n")

@@ -1,0 +1,55 @@
+"""A function in a new Python interpreter, which has neither a GPU nor threads of this process.
+
+Unlike the `spawn` of multiprocessing it does not import the caller's main program again: that may
+be a script that collects as soon as it is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+
+_PROGRAM = (
+    "import sys; sys.path[:] = sys.argv[2:]; "
+    "from torch_diode.collection.workers.interpreter import main; main(int(sys.argv[1]))"
+)
+
+
+class Interpreter(subprocess.Popen[bytes]):
+    """Calls a function with one end of a connection, with this process's paths; torch-diode does
+    not register itself there. Ctrl-C does not reach it."""
+
+    def __init__(
+        self, function: Callable[[Connection], object], ours: Connection, theirs: Connection
+    ) -> None:
+        number = theirs.fileno()
+        super().__init__(
+            [sys.executable, "-c", _PROGRAM, str(number), *sys.path],
+            pass_fds=[number],
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "TORCH_DIODE": "0"},
+            start_new_session=True,
+        )
+        # If it has ended already, the next read says so.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            ours.send(function)
+
+    @property
+    def exitcode(self) -> int | None:
+        """As of a forked process."""
+        return self.returncode
+
+    def join(self) -> None:
+        """As of a forked process."""
+        self.wait()
+
+
+def main(number: int) -> None:
+    """Call the function that is sent to this file descriptor."""
+    connection = Connection(number)
+    with suppress(EOFError):
+        connection.recv()(connection)

@@ -1,0 +1,98 @@
+"""The first run of a C++ micro-kernel, in a process of its own.
+
+A machine may report instructions that its kernels die of. So no graph gets a micro-kernel that has
+not given a right result here before; outcomes are kept beside Inductor's compiled kernels.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+from torch._inductor import cpu_vec_isa
+from torch._inductor.runtime.cache_dir_utils import cache_dir
+
+from torch_diode.files.atomic import replacing
+from torch_diode.hardware import detect
+from torch_diode.integration.hooks import torch_compat
+from torch_diode.types.candidate import CppGEMMConfig
+from torch_diode.types.problem import MMShape
+
+PROBLEM = MMShape("addmm", M=37, N=200, K=301, dtype="float32", transpose_b=True)
+"""Sizes that leave a remainder to every block."""
+TIMEOUT = 300
+WRONG = 3
+"""Exit code of a trial that gives a wrong result."""
+_CODE = "import sys; from torch_diode.integration.cpu import trial; trial.main(*sys.argv[1:])"
+
+_failed: list[str] = []
+"""Faults that may be gone in the next process, such as a full disk."""
+
+
+def fault_of(config: CppGEMMConfig) -> str:
+    """The fault of a micro-kernel on this machine; empty if it runs. Takes seconds, once."""
+    outcome = _folder() / str(config)
+    if not outcome.is_file():
+        fault = _try(config)
+        if known := known_fault():
+            return known
+        with replacing(outcome) as path:
+            path.write_text(fault and f"{config} {fault}")
+    return outcome.read_text()
+
+
+def known_fault() -> str:
+    """The first fault found on this machine: where one micro-kernel dies, none is trusted."""
+    kept = (path.read_text() for path in sorted(_folder().glob("[!.]*")))
+    return next(filter(None, (*_failed, *kept)), "")
+
+
+def main(*blocks: str) -> None:
+    """Compile and run a micro-kernel; called in the process of its own."""
+    from torch_diode.integration.cpu.build import build
+
+    kernel = build(PROBLEM, CppGEMMConfig(*map(int, blocks)))
+    generator = torch.Generator().manual_seed(0)
+    a = torch.randn(PROBLEM.M, PROBLEM.K, generator=generator)
+    b = torch.randn(PROBLEM.K, PROBLEM.N, generator=generator)
+    bias = torch.randn(PROBLEM.N, generator=generator)
+    expected = (bias + a.double() @ b.double()).float()
+    right = torch.allclose(kernel.run(a, kernel.pack(b), bias), expected, rtol=1e-4, atol=1e-3)
+    sys.exit(0 if right else WRONG)
+
+
+def _try(config: CppGEMMConfig) -> str:
+    blocks = [str(config.block_m), str(config.block_n), str(config.block_k)]
+    try:
+        ended = subprocess.run(  # noqa: S603 our own code
+            [sys.executable, "-c", _CODE, *blocks],
+            env={**os.environ, "TORCH_DIODE": "0"},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        _failed.append(f"{config} did not end within {TIMEOUT} seconds")
+        return ""
+    if ended.returncode < 0:
+        return f"died of {signal.Signals(-ended.returncode).name}"
+    if ended.returncode == WRONG:
+        return "gave a wrong result"
+    if ended.returncode:
+        last = (ended.stderr.strip().splitlines() or [""])[-1]
+        _failed.append(f"{config} could not be tried: {last:.200}")
+    return ""
+
+
+@functools.cache
+def _folder() -> Path:
+    """By CPU, instruction set and release of torch."""
+    isa = type(cpu_vec_isa.pick_vec_isa()).__name__
+    name = f"{detect('cpu').name}-{isa}-{torch_compat.torch_release()}"
+    return Path(cache_dir()) / "torch_diode" / name

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Shape sets for collecting on a CPU: training problems, and validation problems of other sizes.
+
+A third are the shapes of real models, as far as a CPU runs them in reasonable time; the others are
+log-normal, half of them rounded as real sizes are. No problem of one set has the op and the sizes
+of one in the other. Then collect:
+
+    python workflows/cpu_shapes.py --output-dir shapes
+    torch-diode --device cpu collect-shapeset --threads 1 2 --shapeset shapes/train.json \
+        --output train.parquet
+    torch-diode --device cpu create-validation --threads 1 2 --shapeset shapes/validation.json \
+        --output validation.parquet
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from torch_diode.collection.shape_sampling import LogNormal, sizes_of
+from torch_diode.files.shape_sets import read_shapes, write_shapes
+from torch_diode.types.problem import BATCHED, DTYPE_BYTES, MMShape
+from torch_diode.types.shapes import CountedShape, OperationShapeSet, ShapeSet
+
+SHAPES = Path(__file__).parents[1] / "diode_datasets/shapes/real_models.json"
+OPS = ("mm",) * 4 + ("addmm",) * 4 + ("bmm",) * 2 + ("baddbmm",)
+DTYPES = ("float32",) * 6 + ("bfloat16",) * 3 + ("float16",)
+LAYOUTS = ("nn", "nt", "nt", "tn")
+BATCHES = (2, 4, 8, 12, 16, 32, 64, 96)
+REAL_SHARE = 1 / 3
+MOST_BYTES = 400e6
+MOST_FLOPS = {"float32": 6e9, "bfloat16": 6e9, "float16": 2e8}
+"""A CPU without instructions for float16 takes a second for a few hundred million."""
+
+
+def problems(source: random.Random) -> Iterator[MMShape]:
+    """Endless problems, drawn as described above."""
+    real = [
+        shape.problem for _, shapes in read_shapes(SHAPES).operations for shape in shapes.shapes
+    ]
+    laws = (LogNormal(), LogNormal(rounded=True))
+    while True:
+        dtype = source.choice(DTYPES)
+        if source.random() < REAL_SHARE:
+            yield replace(source.choice(real), dtype=dtype, out_dtype=dtype, tf32=False)
+            continue
+        m, n, k = (min(max(size, 1), 16384) for size in source.choice(laws).sizes(source))
+        op, layout = source.choice(OPS), source.choice(LAYOUTS)
+        batch = source.choice(BATCHES) if op in BATCHED else 1
+        a, b = (letter == "t" for letter in layout)
+        yield MMShape(op, m, n, k, batch, dtype, transpose_a=a, transpose_b=b)
+
+
+def affordable(problem: MMShape) -> bool:
+    """True if a CPU of few cores runs it often enough to time it."""
+    held = problem.bytes_moved * max(4 / DTYPE_BYTES[problem.dtype], 1)
+    return problem.flops <= MOST_FLOPS[problem.dtype] and held <= MOST_BYTES
+
+
+def draw(train: int, validation: int, seed: int) -> tuple[list[MMShape], list[MMShape]]:
+    """Training and validation problems; which set a size belongs to is decided when it is met."""
+    source = random.Random(seed)
+    sets: tuple[dict[MMShape, None], dict[MMShape, None]] = ({}, {})
+    owner: dict[object, int] = {}
+    share = validation / (train + validation)
+    wanted = (train, validation)
+    for problem in problems(source):
+        if all(len(chosen) >= most for chosen, most in zip(sets, wanted, strict=True)):
+            break
+        number = owner.setdefault(sizes_of(problem), int(source.random() < share))
+        if affordable(problem) and len(sets[number]) < wanted[number]:
+            sets[number][problem] = None
+    return list(sets[0]), list(sets[1])
+
+
+def shape_set(chosen: list[MMShape]) -> OperationShapeSet:
+    """The problems by operation."""
+    ops = dict.fromkeys(problem.op for problem in chosen)
+    return OperationShapeSet(
+        tuple((op, ShapeSet(tuple(CountedShape(p) for p in chosen if p.op == op))) for op in ops)
+    )
+
+
+def main() -> None:
+    """Write both shape sets."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--train", type=int, default=3200)
+    parser.add_argument("--validation", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output-dir", type=Path, default=Path("shapes"))
+    given = parser.parse_args()
+    given.output_dir.mkdir(parents=True, exist_ok=True)
+    sets = draw(given.train, given.validation, given.seed)
+    for name, chosen in zip(("train", "validation"), sets, strict=True):
+        write_shapes(shape_set(chosen), given.output_dir / f"{name}.json")
+        print(f"{given.output_dir / name}.json: {len(chosen)} problems")
+
+
+if __name__ == "__main__":
+    main()
