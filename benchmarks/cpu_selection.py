@@ -43,7 +43,7 @@ def main() -> int:
     deadline = time.monotonic() + 60 * given.minutes
     hardware = detect("cpu")
     head, rows = begun(given.output, hardware.name, given.seed, given.dry)
-    head["cpu"] = hardware.to_dict()
+    head |= {"cpu": hardware.to_dict(), "rule": given.rule}
     rule = CustomHeuristic(onednn_first, "rule") if given.rule else None
     posed = posed_problems(given.problems, head["seed"])
     for number in given.threads:
