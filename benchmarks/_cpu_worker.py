@@ -92,7 +92,7 @@ def enable(rule: bool) -> None:
 
 
 def onednn_first(problem: Any, candidates: Any) -> Any:
-    """All float32 matmuls to oneDNN, with a packed weight where there is one; no opinion on others."""
+    """All float32 matmuls to oneDNN, with a packed weight where possible; others abstain."""
     names = ("onednn_packed", "onednn") if problem.dtype == "float32" else ()
     return [c for name in names for c in candidates if c.template == name] or None
 
