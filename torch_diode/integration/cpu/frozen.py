@@ -16,13 +16,12 @@ import torch
 import torch._inductor.config as inductor_config
 from torch._inductor.virtualized import V
 
+from torch_diode.candidates.cpu.libraries import PLAIN
 from torch_diode.integration.cpu import onednn
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.candidate import (
-    ATEN,
     CPP_GEMM,
     MKL_PACKED,
-    ONEDNN,
     ONEDNN_PACKED,
     Candidate,
 )
@@ -77,7 +76,7 @@ class FrozenLinear:
         A micro-kernel fits one number of rows, so dynamic ones leave it to the libraries.
         """
         more = (CPP_GEMM,) if cpp and self.has_static_rows else ()
-        return tuple(dict.fromkeys((ATEN, ONEDNN, ONEDNN_PACKED, self.own, *more)))
+        return tuple(dict.fromkeys((*PLAIN, ONEDNN_PACKED, self.own, *more)))
 
     def apply(self, candidate: Candidate) -> None:
         """Pack the weight for oneDNN, or leave the node to the lowering, with the decision."""
