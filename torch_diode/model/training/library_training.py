@@ -53,7 +53,7 @@ _OFFERED = 0.6
 _MAX_ERROR = 0.5
 _SIGMA_EPOCHS = 300
 _SIGMA_RATE = 0.03
-_SIGMA_DECAY = 1e-3
+_SIGMA_DECAY = 3e-3
 
 
 @dataclass(frozen=True, eq=False)
