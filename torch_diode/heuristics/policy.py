@@ -89,8 +89,8 @@ def benchmark_count(ranking: Ranking, candidates: Candidates, top: int = 5) -> i
 
 
 def benchmark_set(ranking: Ranking, candidates: Candidates, count: int) -> list[int]:
-    """The `count` best positions, best first; plain torch's choice takes the last place if it is not
-    among them, so that the winner of the benchmark is never slower than plain torch."""
+    """The `count` best positions, best first; plain torch's choice takes the last place if it is
+    not among them, so that the winner of the benchmark is never slower than plain torch."""
     rows = [int(row) for row in ranking.order[:count]]
     vendor = np.flatnonzero(candidates.is_template(plain_choice(candidates)))
     if len(vendor) and int(vendor[0]) not in rows:

@@ -27,6 +27,7 @@ from torch_diode.types.problem import MMShape
 
 Rows = npt.NDArray[np.intp]
 
+_MOST_EXPONENT = np.float32(80)
 _COLUMNS = np.array([CPU_NAMES.index(name) for name in DOUBT_FEATURES])
 
 
@@ -90,7 +91,7 @@ class LibraryNetwork:
         """Predict log(time / roofline) of each label, and its deviation."""
         x = self._first(features).reshape(self._shape)
         for weight, bias in self._others:
-            x = x / (1 + np.exp(-x))
+            x = x / (1 + np.exp(np.minimum(-x, _MOST_EXPONENT)))
             x = x @ weight
             x += bias
         members = x[:, 0]
