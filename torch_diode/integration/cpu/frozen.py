@@ -8,24 +8,16 @@ here is read off its node.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import torch
 import torch._inductor.config as inductor_config
 from torch._inductor.virtualized import V
 
+from torch_diode.candidates.cpu.libraries import PLAIN
 from torch_diode.integration.cpu import onednn
 from torch_diode.integration.hooks import torch_compat
-from torch_diode.types.candidate import (
-    ATEN,
-    CPP_GEMM,
-    MKL_PACKED,
-    ONEDNN,
-    ONEDNN_PACKED,
-    Candidate,
-)
+from torch_diode.types.candidate import CPP_GEMM, MKL_PACKED, ONEDNN_PACKED, Candidate
 
 _DECISION = "torch_diode"
 """The key of a node's metadata under which the decision on its linear is kept."""
@@ -37,16 +29,10 @@ class FrozenLinear:
     def __init__(self, node: Any) -> None:
         self.node = node
         with_bias = node.target is torch.ops.aten.addmm.default
+        self.op = "addmm" if with_bias else "mm"
         self._bias, self._a, self._b = node.args if with_bias else (None, *node.args)
-        if node.kwargs.get("beta", 1) == 0:
-            self._bias = None
-        self.op = "mm" if self._bias is None else "addmm"
-
-    @cached_property
-    def inputs(self) -> FrozenInputs:
+        self.inputs = FrozenInputs(node)
         """The operands, in the form of Inductor's kernel inputs."""
-        nodes = [node for node in (self._bias, self._a, self._b) if node is not None]
-        return FrozenInputs([FrozenOperand(node.meta["val"]) for node in nodes])
 
     @property
     def device(self) -> Any:
@@ -71,13 +57,10 @@ class FrozenLinear:
         """True if the lowering will autotune the linear."""
         return bool(inductor_config.max_autotune or inductor_config.max_autotune_gemm)
 
-    def offered(self, cpp: bool) -> tuple[str, ...]:
-        """The names of the candidates; `cpp` says whether C++ templates may be among them.
-
-        A micro-kernel fits one number of rows, so dynamic ones leave it to the libraries.
-        """
-        more = (CPP_GEMM,) if cpp and self.has_static_rows else ()
-        return tuple(dict.fromkeys((ATEN, ONEDNN, ONEDNN_PACKED, self.own, *more)))
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """The libraries that can run it."""
+        return tuple(dict.fromkeys((*PLAIN, ONEDNN_PACKED, self.own)))
 
     def apply(self, candidate: Candidate) -> None:
         """Pack the weight for oneDNN, or leave the node to the lowering, with the decision."""
@@ -88,24 +71,20 @@ class FrozenLinear:
         torch_compat.pack_for_onednn(self.node, self._a, self._b, self._bias, rows)
 
 
-@dataclass
 class FrozenInputs:
     """A linear's operands as `problem_of` reads them: the bias first, if there is one."""
 
-    operands: list[FrozenOperand]
-
-    _scalars: Any = None
-
-    def __post_init__(self) -> None:
-        self._scalars = {}
+    def __init__(self, node: Any) -> None:
+        self._operands = [FrozenOperand(operand.meta["val"]) for operand in node.args]
+        self._scalars = node.kwargs
 
     def nodes(self) -> list[FrozenOperand]:
         """All operands."""
-        return self.operands
+        return self._operands
 
     def mat1mat2(self) -> tuple[FrozenOperand, FrozenOperand]:
         """The two matrices."""
-        return self.operands[-2], self.operands[-1]
+        return self._operands[-2], self._operands[-1]
 
 
 class FrozenOperand:

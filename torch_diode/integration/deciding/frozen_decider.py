@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from torch._inductor.virtualized import V
 
 from torch_diode.candidates import candidate_space
+from torch_diode.candidates.cpu.cpp_gemm import cpp_configs
 from torch_diode.heuristics import policy
 from torch_diode.integration.cpu import cpp_gemm, trial
 from torch_diode.integration.cpu.frozen import FrozenLinear, why_unavailable
 from torch_diode.integration.deciding.problem import problem_of
 from torch_diode.integration.hooks import device_hardware
 from torch_diode.integration.hooks.fallback import Abstained, NotApplicable
-from torch_diode.types.candidate import Candidate, CppGEMMConfig
+from torch_diode.types.candidate import CPP_GEMM, Candidate, CppGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -49,15 +50,19 @@ def decide_frozen(decider: Decider, linear: FrozenLinear) -> Candidate | None:
 def _choose(
     decider: Decider, linear: FrozenLinear, problem: MMShape, hardware: Hardware
 ) -> tuple[Candidates, Ranking, int]:
-    candidates = candidate_space(problem, hardware, linear.offered(_cpp(decider, hardware)))
+    offered = linear.libraries
+    # A micro-kernel fits one number of rows, so a dynamic one is left to the libraries.
+    if linear.has_static_rows and cpp_configs(problem, hardware) and _compiles(decider, hardware):
+        offered += (CPP_GEMM,)
+    candidates = candidate_space(problem, hardware, offered)
     if linear.own not in candidates.templates:
         raise Abstained(f"frozen {linear.op} {problem.dtype} {problem.layout}: torch's own")
     ranking = decider.rank(problem, candidates, hardware)
     return candidates, ranking, int(policy.single_choice_order(ranking, candidates, linear.own)[0])
 
 
-def _cpp(decider: Decider, hardware: Hardware) -> bool:
-    """Whether micro-kernels can be compiled here, and none has failed; says so where not."""
+def _compiles(decider: Decider, hardware: Hardware) -> bool:
+    """Whether micro-kernels can be compiled here and none has failed; says so where not."""
     reason = cpp_gemm.why_unavailable(hardware) or trial.known_fault()
     if reason:
         decider.notes[f"no C++ micro-kernels among the candidates: {reason}"] = None

@@ -22,9 +22,10 @@ class DiodeInductorChoices(InductorChoices):
     """Decides mm, addmm, bmm and baddbmm; every other method is the next handler's.
 
     Registration puts this class before that of torch's handler. It can also be installed by hand:
-    `V.set_choices_handler(DiodeInductorChoices(my_heuristic))`. Two things are missing then: with
-    max-autotune, other choices for the same matmul are not dropped (`keep_single_choice`), and
-    torch's graph cache does not distinguish such handlers.
+    `V.set_choices_handler(DiodeInductorChoices(my_heuristic))`. Three things are missing then: with
+    max-autotune, other choices for the same matmul are not dropped (`keep_single_choice`); torch
+    decides how weights of frozen graphs are packed; and its graph cache does not distinguish such
+    handlers.
     """
 
     decider: Decider
