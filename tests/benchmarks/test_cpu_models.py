@@ -21,6 +21,7 @@ process = load_script("benchmarks", "_cpu_process")
 OPTIONS = ("--rule", "--threads", "1", "--models", "recommender", "--variants")
 
 
+@pytest.mark.slow
 def test_variants_agree_with_eager_and_a_run_is_resumed(tmp_path: Path) -> None:
     output = tmp_path / "models.json"
     data, printed = dry_run("cpu_models.py", output, *OPTIONS, "torch-diode", "frozen")

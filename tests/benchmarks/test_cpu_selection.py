@@ -6,6 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.benchmarks.dry_run import dry_run
 from tests.scripts import load_script
 
@@ -25,6 +27,7 @@ def test_a_sample_is_the_same_again_and_has_every_kind() -> None:
     assert {posed.problem.dtype for posed in found} == {"float32", "bfloat16"}
 
 
+@pytest.mark.slow
 def test_every_way_is_compiled_checked_and_timed(tmp_path: Path) -> None:
     output = tmp_path / "selection.json"
     options = ("--rule", "--threads", "1", "--seed", "1", "--problems", "2")

@@ -2,9 +2,12 @@
 
 import re
 
+import pytest
+
 from tests.scripts import run_script
 
 
+@pytest.mark.slow
 def test_the_demo_compiles_here_and_compares_choices_for_an_h200_with_measured_times(tmp_path):
     page = tmp_path / "report.html"
     # Where a model knows this CPU too, measuring is what is to be tested.
