@@ -62,7 +62,6 @@ def run_to_end(scheduler: Scheduler) -> list[TimedProblem]:
 
 
 def statuses(timed: TimedProblem) -> dict[Candidate, str]:
-    assert timed.dataset is not None
     return {timing.candidate: timing.status for timing in timed.dataset}
 
 

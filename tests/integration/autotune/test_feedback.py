@@ -34,8 +34,6 @@ def milliseconds(choice: Any) -> float:
     if not isinstance(choice, select.TritonTemplateCaller):
         return 2.0
     candidate = candidate_of(choice)
-    assert candidate is not None
-    assert candidate.config is not None
     if candidate.config.block_m * candidate.config.block_n >= 128 * 128:
         return float("inf")
     return float(candidate.config.num_warps)
