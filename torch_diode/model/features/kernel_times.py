@@ -10,6 +10,7 @@ for arrays of problems or for one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,7 +78,9 @@ def kernel_us(
             share = share * select(is_float32, 1.0, c.no_matrix_unit)
     elif not hardware.name.startswith("intel"):
         share = share * select(by_mkl, c.mkl_elsewhere, 1.0)
-    share = share * select(is_float32, 1.0, p.xp.take(_native(hardware, c), p.precision))
+    share = share * select(
+        is_float32, 1.0, p.xp.take(_native(hardware.instruction_sets, c.emulated), p.precision)
+    )
     compute = limits.compute_us
     if converts:
         compute = compute * limits.rate / float(core_rates(hardware).rates[_FLOAT32])
@@ -110,11 +113,12 @@ def _register_use(block: tuple[int, int], hardware: Hardware, c: KernelConstants
     return busy * fits * loads * block_n / (columns * lanes)
 
 
-def _native(hardware: Hardware, c: KernelConstants) -> Floats:
+@lru_cache(maxsize=16)
+def _native(instruction_sets: tuple[str, ...], emulated: float) -> Floats:
     """Rate of each precision over that of its instructions, which the CPU may lack."""
-    sets = set(hardware.instruction_sets)
+    sets = set(instruction_sets)
     lacks = [name in _NEEDS and not _NEEDS[name] & sets for name in (*PRECISIONS, "")]
-    return np.where(lacks, np.float32(c.emulated), np.float32(1))
+    return np.where(lacks, np.float32(emulated), np.float32(1))
 
 
 def _copied(p: Problems, template: str, c: KernelConstants) -> Values:
