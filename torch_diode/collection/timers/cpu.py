@@ -9,6 +9,7 @@ it slower. Samples of a moment when the CPU was not this process's alone are dis
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 import time
@@ -55,10 +56,10 @@ class CpuTimer(Timer):
         self._warm_up = warm_up
 
     def measure(
-        self, launches: Sequence[Launch], rounds: Rounds = ((4.0, 4), (1.3, 8))
+        self, launches: Sequence[Launch], rounds: Rounds = ((math.inf, 2), (4.0, 4), (1.3, 8))
     ) -> list[Measurement]:
-        """Time every call once, then those near the fastest again, as on a GPU; long calls, whose
-        times vary less, fewer times."""
+        """Time every call three times, one of which may be disturbed, then those near the fastest
+        again; long calls, whose times vary less, fewer times."""
         return super().measure(launches, rounds)
 
     def _affordable(self, repeats: int, round_us: float) -> int:
