@@ -43,7 +43,7 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
                 (r["difference"] for r in _of(rows, threads)), default=None
             ),
             "wrong results": [
-                f"{row['model']}, {row['variant']}: {row['difference']:.2g}"
+                f"{row['model']}, {row['variant']}: {row['difference']}"
                 for row in rows
                 if row["threads"] == threads and _is_wrong(row)
             ],
@@ -59,7 +59,8 @@ def _of(rows: Sequence[Row], threads: int) -> list[Row]:
 
 
 def _is_wrong(row: Row) -> bool:
-    return not row.get("difference", 0.0) <= LARGEST_DIFFERENCE
+    difference = row.get("difference", 0.0)  # not finite: null once saved
+    return difference is None or not difference <= LARGEST_DIFFERENCE
 
 
 def _ratios(rows: Sequence[Row], threads: int, column: str) -> dict[str, dict[str, float]]:

@@ -73,11 +73,15 @@ def test_the_ratio_is_of_low_quantiles_and_its_noise_between_halves_of_the_round
 
 
 def test_a_variant_with_wrong_results_counts_in_no_mean() -> None:
-    def row(variant: str, ms: float, difference: float) -> dict[str, object]:
+    def row(variant: str, ms: float, difference: float | None) -> dict[str, object]:
         common = {"model": "bert-base 1x128", "threads": 2, "rounds": 5, "over": [ms / 2, 0.0]}
         return {**common, "variant": variant, "ms": ms, "difference": difference, "compile_s": 1.0}
 
     rows = [row("plain", 2.0, 1e-6), row("torch-diode", 1.0, 1e-6), row("zentorch", 0.5, 1.5)]
+    rows.append(row("openvino", 0.5, None))
     found = ratios.summary(rows)["2 threads"]
     assert found["time over plain"]["geomean"] == {"torch-diode": 0.5}
-    assert found["wrong results"] == ["bert-base 1x128, zentorch: 1.5"]
+    assert found["wrong results"] == [
+        "bert-base 1x128, zentorch: 1.5",
+        "bert-base 1x128, openvino: None",
+    ]
