@@ -17,9 +17,7 @@ def test_one_kernel_runs_with_any_packed_weight(key: str) -> None:
     for _ in range(2):
         b, bias = torch.randn(problem.K, problem.N), torch.randn(problem.N)
         if problem.op == "addmm":
-            torch.testing.assert_close(
-                kernel.run(a, kernel.pack(b), bias), torch.addmm(bias, a, b)
-            )
+            torch.testing.assert_close(kernel.run(a, kernel.pack(b), bias), torch.addmm(bias, a, b))
         else:
             torch.testing.assert_close(kernel.run(a, kernel.pack(b)), a @ b)
 
