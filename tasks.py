@@ -112,7 +112,7 @@ def wheels(_: Sequence[str]) -> None:
 
 def bench(arguments: Sequence[str]) -> None:
     """Run the benchmarks (all, or those named) and write their results."""
-    python = environment()
+    python = environment("dev,bench")
     last = ("headroom", "front_page")  # they start from the others' results
     every = {file.stem for file in (ROOT / "benchmarks").glob("[a-z]*.py")}
     names = arguments or [*sorted(every.difference(last)), *last]

@@ -40,7 +40,11 @@ class DecodeStep(nn.Module):
         """Logits of the next token."""
         from transformers import DynamicCache
 
-        cache = DynamicCache(list(zip(self.keys, self.values, strict=True)))
+        # Filled directly: the cache's own way starts from empty tensors, which OpenVINO refuses.
+        cache = DynamicCache(config=self.model.config)
+        for layer, keys, values in zip(cache.layers, self.keys, self.values, strict=True):
+            layer.lazy_initialization(keys, values)
+            layer.keys, layer.values = keys, values
         logits: Tensor = self.model(token, past_key_values=cache, logits_to_keep=1).logits
         return logits
 

@@ -12,6 +12,8 @@ from _live import Row, as_table, geomean
 
 from torch_diode.files.atomic import replacing
 
+LARGEST_DIFFERENCE = 1e-3
+"""Relative difference to eager's float32 from which a result is wrong, and its time worthless."""
 NAMES = (*VARIANTS, *PEERS)
 LABELS = {
     EAGER: "eager",
@@ -38,16 +40,26 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
             "peak memory over plain": _ratios(rows, threads, "peak_mb"),
             "compile seconds, mean": _mean_seconds(rows, threads),
             "largest difference to eager": max(
-                (r["difference"] for r in _of(rows, threads) if r["variant"] in VARIANTS),
-                default=None,
+                (r["difference"] for r in _of(rows, threads)), default=None
             ),
+            "wrong results": [
+                f"{row['model']}, {row['variant']}: {row['difference']:.2g}"
+                for row in rows
+                if row["threads"] == threads and _is_wrong(row)
+            ],
         }
         for threads in sorted({row["threads"] for row in rows}, reverse=True)
     }
 
 
 def _of(rows: Sequence[Row], threads: int) -> list[Row]:
-    return [row for row in rows if row["threads"] == threads and "ms" in row]
+    """Rows with a time and a right result."""
+    own = [row for row in rows if row["threads"] == threads and "ms" in row]
+    return [row for row in own if not _is_wrong(row)]
+
+
+def _is_wrong(row: Row) -> bool:
+    return not row.get("difference", 0.0) <= LARGEST_DIFFERENCE
 
 
 def _ratios(rows: Sequence[Row], threads: int, column: str) -> dict[str, dict[str, float]]:
@@ -62,7 +74,10 @@ def _ratios(rows: Sequence[Row], threads: int, column: str) -> dict[str, dict[st
         found[model] = {
             name: row["over"][0] if column == "ms" else round(row[column] / plain[column], 4)
             for name, row in own.items()
-            if name != PLAIN and not (name == EAGER and column == "compile_s") and row.get(column)
+            if name != PLAIN
+            and not (name == EAGER and column == "compile_s")
+            and row.get(column)
+            and plain.get(column)
         }
     by_variant = {n: [r[n] for r in found.values() if n in r] for n in NAMES}
     means = {n: round(geomean(values), 4) for n, values in by_variant.items() if values}
@@ -95,7 +110,8 @@ def show(rows: Sequence[Row]) -> None:
         shown = [n for n in NAMES if n in times["geomean"]]
         lines = [[label, *(values.get(n) for n in shown)] for label, values in times.items()]
         print(f"\n{as_table([[f'time over plain, {name}', *shown], *lines])}")
-        print(f"largest difference to eager: {found['largest difference to eager']:.1e}")
+        print(f"largest difference to eager: {found['largest difference to eager'] or 0:.1e}")
+        print("\n".join(f"wrong result: {text}" for text in found["wrong results"]))
 
 
 def plot(head: Row, rows: Sequence[Row], path: Path) -> None:

@@ -92,9 +92,9 @@ def enable(rule: bool) -> None:
 
 
 def onednn_first(problem: Any, candidates: Any) -> Any:
-    """All float32 matmuls to oneDNN; no opinion on others."""
-    found = [candidate for candidate in candidates if candidate.template == "onednn"]
-    return found if problem.dtype == "float32" and found else None
+    """All float32 matmuls to oneDNN, with a packed weight where possible; others abstain."""
+    names = ("onednn_packed", "onednn") if problem.dtype == "float32" else ()
+    return [c for name in names for c in candidates if c.template == name] or None
 
 
 def state() -> tuple[int, Counter[str]]:

@@ -36,6 +36,7 @@ from torch_diode.collection.plan import CandidateRule, Group, exhaustive, plan
 from torch_diode.collection.shape_sampling import LogUniform, ShapeSource
 from torch_diode.collection.store.output import WatchedStore
 from torch_diode.collection.sweep_run import SweepRun
+from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.files.atomic import write_text
 from torch_diode.hardware import known
 from torch_diode.hardware.versions import versions
@@ -83,7 +84,7 @@ def sweep(
     library = KernelLibrary(template_source, hardware.units)
     groups = in_parts(wanted, exhaustive(hardware), library, PART, seed)
     kernels = len({spec for group in groups for spec in group.specs})
-    sweep_run = SweepRun(groups, library, hardware, versions())
+    sweep_run = SweepRun(groups, TimingSettings(library, hardware, versions()))
     finished: list[Dataset] = []
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, WatchedStore(Path(folder)) as store:

@@ -47,7 +47,7 @@ def main() -> int:
     given.output = given.output or results_file("cpu_models", aside)
     deadline = time.monotonic() + 60 * given.minutes
     head, rows = begun(given.output, detect("cpu").name, given.seed, given.dry)
-    head["cpu"] = detect("cpu").to_dict()
+    head |= {"cpu": detect("cpu").to_dict(), "rule": given.rule}
     given.seed = head["seed"]
     names = [n for n in MODELS if not given.models or n.startswith(tuple(given.models))]
     variants = list(dict.fromkeys([PLAIN, *given.variants]))

@@ -47,9 +47,11 @@ from torch_diode.collection.kernels.compile import CompileOutcome
 from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.plan import Group, Task, kind_name, kind_of
 from torch_diode.collection.store.journal import TimingStore
-from torch_diode.collection.sweep_run import GroupReport, SweepRun
+from torch_diode.collection.sweep_run import SweepRun
 from torch_diode.collection.timers.cuda import CudaTimer
 from torch_diode.collection.workers.compile_ahead import CompileAhead
+from torch_diode.collection.workers.scheduler import GroupReport
+from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import known
 from torch_diode.hardware.versions import versions
@@ -86,7 +88,8 @@ def run_sweep(
     done = {problem for _, _, problem in store.done()}
     left = [replace(g, tasks=tuple(t for t in g.tasks if t[0] not in done)) for g in groups]
     groups = [group for group in left if group.tasks]
-    sweep_run = SweepRun(groups, library, hardware, versions(), given.seed, band)
+    settings = TimingSettings(library, hardware, versions(), given.seed, band)
+    sweep_run = SweepRun(groups, settings)
     reports: list[GroupReport] = []
 
     def show(report: GroupReport) -> None:
@@ -126,7 +129,7 @@ def compile_only(
     try:
         ahead.assign_jobs()
         while len(ahead.outcomes) < len(once) and (left := deadline - time.monotonic()) > 0:
-            ahead.read(min(left, 60.0))
+            ahead.compiled(min(left, 60.0))
         print(f"compiled {len(ahead.outcomes)} of {len(once)} kernels", flush=True)
     finally:
         ahead.stop()

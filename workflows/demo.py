@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Demo for any machine: the kernels torch.compile would run on an H200, and the quality of those
-choices.
+"""Demo for any machine: a transformer compiled and run here, with and without torch-diode; then the
+kernels torch.compile would run for it on an H200, and the quality of those choices.
 
-Inductor itself lowers T5-small's encoder as on an H200; nothing runs, so no GPU is needed. The
-trained model decides about each matmul, and its choices are compared with times measured on an
-H200. On a machine with a GPU the same transformer is then compiled and run there, with and without
-torch-diode.
+T5-small's encoder runs on this machine's GPU, or on its CPU if there is none. Then Inductor lowers
+it as on an H200, where nothing runs: the trained model decides about each matmul, and its choices
+are compared with times measured on an H200.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+import demo_cpu
 import demo_gpu
 import torch
 from t5_encoder import INNER, LAYERS, TOKENS, WIDTH, Encoder
@@ -64,24 +64,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "report.html")
     output = parser.parse_args().output
+    if torch.cuda.is_available():
+        demo_gpu.show()
+    else:
+        demo_cpu.show()
     print(
-        f"T5-small's encoder, {TOKENS} tokens, bfloat16, lowered by Inductor as on an {HARDWARE}"
-        " (nothing runs, so no GPU is needed):\n"
+        f"\nThe same on an {HARDWARE}, bfloat16, lowered by Inductor as there (nothing runs, so no "
+        "GPU is\nneeded); times measured on an H200:\n"
     )
     decisions = decide()
     truths = recorded({decision.problem for decision in decisions})
     show(decisions, truths)
     sum_up(decisions, truths)
     if truths:
-        print("\nA report of the model on all that was recorded:")
         output.parent.mkdir(parents=True, exist_ok=True)
         scores = report(RECORDED, output).validation.evaluation.model["all"][0]
-        print(f"{scores.problems:,} problems, regret@1 {scores.geomean:.4f}")
-        print(f"{output}: {output.stat().st_size / 1e6:.1f} MB; open it in a browser")
-    if torch.cuda.is_available():
-        demo_gpu.show()
-    else:
-        print("\nOn a machine with an H200 this demo also compiles and runs the transformer.")
+        print(
+            f"Over all {scores.problems:,} problems recorded, its choices take "
+            f"{scores.geomean:.4f} times the best. The report, for a\nbrowser: {output}"
+        )
+    print("\nNext, a program of your own, without changing it:\n\n    torch-diode run program.py")
 
 
 def decide() -> list[Decision]:
@@ -95,9 +97,10 @@ def decide() -> list[Decision]:
         return functional_call(encoder, dict(zip(state, values, strict=True)), (tokens,))
 
     model = td.ModelHeuristic(td.load_model("matmul", hardware=HARDWARE), f"model {HARDWARE}")
+    before = len(td.explain())
     with pretend(known(HARDWARE)), td.using(model), torch.no_grad():
         lower(run, [Input((1, TOKENS), torch.int64), *weights])
-    return list(td.explain())
+    return td.explain()[before:]
 
 
 def _dtype(value: torch.Tensor) -> torch.dtype:
@@ -121,33 +124,30 @@ def recorded(problems: set[td.MMShape]) -> dict[td.MMShape, Truth]:
 
 
 def show(decisions: list[Decision], truths: dict[td.MMShape, Truth]) -> None:
-    """Print a line per kind of matmul: choice, predicted and measured time."""
+    """Print a line per kind of matmul: choice, its time, ATen's and the best."""
     counts = Counter(decision.problem for decision in decisions)
-    firsts: dict[td.MMShape, Decision] = {}
-    for decision in decisions:
-        firsts.setdefault(decision.problem, decision)
     rows = []
-    for decision in firsts.values():
+    for decision in {d.problem: d for d in decisions}.values():
         problem, winner = decision.problem, decision.winner
         truth = truths.get(problem)
         rows.append(
             (
                 counts[problem],
                 PARTS.get((problem.op, problem.N, problem.K), ""),
-                str(problem),
+                f"{problem.op} {'x'.join(map(str, _sizes(problem)))} {problem.layout}",
                 str(winner.candidate),
-                winner.predicted_us,
                 truth and truth.times.get(winner.candidate),
                 truth and truth.aten,
                 truth and truth.times[truth.best],
-                str(truth.best) if truth else "not recorded",
             )
         )
-    names = (
-        "×", "part", "problem", "torch-diode runs", "predicted µs", "measured µs",
-        "ATen µs", "best µs", "best of all measured",
-    )  # fmt: skip
-    print_table(names, rows, right="rlllrrrrl")
+    names = ("×", "part", "problem", "torch-diode runs", "µs", "ATen µs", "best µs")
+    print_table(names, rows, right="rlllrrr")
+
+
+def _sizes(problem: td.MMShape) -> tuple[int, ...]:
+    sizes = (problem.M, problem.N, problem.K)
+    return (problem.B, *sizes) if problem.B > 1 else sizes
 
 
 def sum_up(decisions: list[Decision], truths: dict[td.MMShape, Truth]) -> None:
@@ -170,10 +170,9 @@ def sum_up(decisions: list[Decision], truths: dict[td.MMShape, Truth]) -> None:
     aten = sum(truth.aten for truth, _ in timed)
     best = sum(truth.times[truth.best] for truth, _ in timed)
     print(
-        f"The {len(timed)} of them that were measured on an H200, every candidate timed, take "
-        f"{aten:.0f} µs with ATen, {ours:.0f} µs\nwith torch-diode's choices and {best:.0f} µs "
-        "with the fastest kernels there are. Measured without what is\nfused behind them. "
-        "Problems of real models took no part in the model's training."
+        f"The {len(timed)} of them that were measured there take {aten:.0f} µs with ATen, "
+        f"{ours:.0f} with torch-diode's choices\nand {best:.0f} with the best of all kernels. No "
+        "problem of a real model was trained on."
     )
 
 

@@ -31,7 +31,7 @@ def show() -> None:
     from torch_diode.cli.console.output import print_table
 
     print(
-        "\nThe same transformer, compiled and run on this machine's GPU, each way from scratch."
+        "A transformer, compiled and run on this machine's GPU, each way from scratch."
         "\nMax-autotune benchmarks about twenty kernels a matmul: a minute or two.\n",
         flush=True,
     )

@@ -9,11 +9,11 @@ import pytest
 
 from torch_diode.collection import plan
 from torch_diode.collection.store.journal import TimingStore
-from torch_diode.collection.sweep_run import GroupReport, SweepRun
+from torch_diode.collection.sweep_run import SweepRun
 from torch_diode.collection.timers.cpu import cpu_library
+from torch_diode.collection.workers.scheduler import GroupReport
 from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.hardware import detect
-from torch_diode.types.errors import MissingPartError
 from torch_diode.types.problem import MMShape
 
 CPU = detect("cpu")
@@ -25,7 +25,7 @@ PROBLEMS = [
 
 def sweep_run(problems: list[MMShape], devices: tuple[str, ...] = ("cpu",)) -> SweepRun:
     groups = plan.plan(problems, plan.libraries(CPU), cpu_library())
-    return SweepRun(groups, cpu_library(), CPU, {"torch": "2.13.0"}, devices=devices)
+    return SweepRun(groups, TimingSettings(cpu_library(), CPU, {"torch": "2.13.0"}), devices)
 
 
 @pytest.mark.parametrize("devices", [("cpu",), ("cpu", "cpu")])
@@ -59,31 +59,15 @@ class SlowSettings(TimingSettings):
         return sweep
 
 
-class SlowRun(SweepRun):
-    until = 0.0
-
-    def timing_settings(self) -> TimingSettings:
-        return SlowSettings(self.library, self.hardware, self.releases, until=self.until)
-
-
 def test_at_the_deadline_the_current_problem_is_finished_and_stored(tmp_path):
     problems = [MMShape("mm", 8 * i, 24, 24, dtype="float32") for i in range(1, 20)]
     groups = plan.plan(problems, plan.libraries(CPU), cpu_library())
     reports: list[GroupReport] = []
-    run = SlowRun(groups[:1], cpu_library(), CPU, {"torch": "2.13.0"}, devices=("cpu",))
     deadline = time.monotonic() + 10
-    run.until = deadline + 2
+    settings = SlowSettings(cpu_library(), CPU, {"torch": "2.13.0"}, until=deadline + 2)
+    run = SweepRun(groups[:1], settings, ("cpu",))
     with TimingStore(tmp_path) as store:
         run.run(store, 1, deadline, reports.append)
         assert list(tmp_path.glob("shard-*.parquet")), "flushed"
         assert store.done() == {(CPU.name, CPU.threads, groups[0].tasks[0][0])}
     assert [(report.name, report.problems) for report in reports] == [(groups[0].name, 1)]
-
-
-def test_a_dtype_without_a_kernel_on_the_device_is_a_clear_error(tmp_path):
-    problem = MMShape("mm", 8, 8, 8, dtype="float8_e5m2")
-    with (
-        TimingStore(tmp_path) as store,
-        pytest.raises(MissingPartError, match="choose another with --dtypes"),
-    ):
-        sweep_run([problem]).run(store, 1, time.monotonic() + 60, print)

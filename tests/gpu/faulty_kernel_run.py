@@ -56,11 +56,6 @@ class FaultySettings(TimingSettings):
         return sweep
 
 
-class FaultyRun(SweepRun):
-    def timing_settings(self) -> TimingSettings:
-        return FaultySettings(self.library, self.hardware, self.releases, self.seed, self.band)
-
-
 def main() -> None:
     output, kind = sys.argv[1:]
     devices = find_devices("cuda:0")
@@ -70,12 +65,9 @@ def main() -> None:
     tasks: list[Task] = [(MMShape("mm", 64 * i, 256, 256), candidates) for i in range(1, 41)]
     groups = [Group.of("mm", tasks, library)]
     releases = {"torch": torch.__version__.partition("+")[0]}
-    if kind == "faulty":
-        sweep_run: SweepRun = FaultyRun(
-            groups, library, devices.hardware, releases, devices=devices.names
-        )
-    else:
-        sweep_run = SweepRun(groups, library, devices.hardware, releases, devices=devices.names * 2)
+    faulty = kind == "faulty"
+    settings = (FaultySettings if faulty else TimingSettings)(library, devices.hardware, releases)
+    sweep_run = SweepRun(groups, settings, devices.names * (1 if faulty else 2))
     with TimingStore(Path(output)) as store:
         sweep_run.run(store, 4, time.monotonic() + 200, print)
     assert not torch.cuda.is_initialized(), "the parent must not touch CUDA"

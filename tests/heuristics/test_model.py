@@ -40,7 +40,6 @@ class TileModel:
 
 def test_candidates_are_ordered_by_predicted_time() -> None:
     ranking = ModelHeuristic(TileModel(), "mine").rank(PROBLEM, SPACE, H200)
-    assert ranking is not None
     assert ranking.source == "mine"
     assert (np.diff(ranking.predicted_us[ranking.order]) >= 0).all()
     assert SPACE.fields["block_m"][ranking.order[0]] == 256

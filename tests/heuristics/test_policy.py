@@ -110,7 +110,6 @@ def test_time_added_to_aten_is_exact() -> None:
     counted = adjust_for_compile(ranking, TWO, False, 4.0)
     assert list(counted.order) == [1, 0]
     assert list(counted.predicted_us) == [8.0, 5.0]
-    assert counted.sigma is not None
     assert list(counted.sigma) == pytest.approx([0.05, 0.1])
     assert list(ranking.predicted_us) == [4.0, 5.0]
 
@@ -205,3 +204,11 @@ def test_a_plain_choice_without_a_prediction_is_kept() -> None:
     times = np.array([np.nan, 1.0])
     ranking = Ranking(np.array([1]), times, "test", np.array([np.nan, 0.01]))
     assert single_choice_order(ranking, space).tolist() == [0, 1]
+
+
+def test_a_frozen_benchmark_includes_what_plain_torch_runs() -> None:
+    names = ("onednn_packed", "mkl_packed", "onednn")
+    space = Candidates.of(map(Candidate, names))
+    ranking = Ranking.by_time(np.array([1.0, 9.0, 2.0]), "test", np.full(3, 0.01))
+    assert benchmark_set(ranking, space, 2) == [0, 1]
+    assert benchmark_count(ranking, space) == 2

@@ -36,7 +36,7 @@ class FeedbackTimings:
         self, releases: Mapping[str, str], mode: CollectionMode = CollectionMode.TIMINGS
     ) -> None:
         self._releases, self._mode = dict(releases), mode
-        self._timings: dict[tuple[str, MMShape], list[Timing]] = {}
+        self._timings: dict[tuple[str, int, MMShape], list[Timing]] = {}
 
     def __len__(self) -> int:
         return len(self._timings)
@@ -47,6 +47,7 @@ class FeedbackTimings:
         problem: MMShape,
         milliseconds: Mapping[Candidate, float],
         measured: Mapping[Candidate, Measurement] | None = None,
+        threads: int = 0,
     ) -> None:
         """Add the times of one problem; infinity stands for a candidate that could not run.
 
@@ -54,14 +55,14 @@ class FeedbackTimings:
         could not run.
         """
         timings = [
-            self._timing(hardware, problem, candidate, ms, measured)
+            self._timing(hardware, problem, candidate, ms, measured, threads)
             for candidate, ms in milliseconds.items()
         ]
         if self._mode is CollectionMode.SELECTIONS:
             ran = [timing for timing in timings if timing.time_us is not None]
             timings = sorted(ran, key=lambda timing: timing.time_us or 0.0)[:1]
         if timings:
-            self._timings[hardware, problem] = timings
+            self._timings[hardware, threads, problem] = timings
 
     def dataset(self, provenance: Provenance | None = None) -> Dataset:
         """All timings."""
@@ -76,6 +77,7 @@ class FeedbackTimings:
         candidate: Candidate,
         milliseconds: float,
         measured: Mapping[Candidate, Measurement] | None,
+        threads: int,
     ) -> Timing:
         clean = measured.get(candidate) if measured else None
         time_us, spread, repeats = 1000 * milliseconds, None, 1
@@ -95,4 +97,5 @@ class FeedbackTimings:
             method=CLEAN_METHOD if measured else METHOD,
             torch=self._releases.get("torch", ""),
             triton=self._releases.get("triton", ""),
+            threads=threads,
         )

@@ -21,8 +21,9 @@ from torch_diode.candidates.gpu.resources import (
     uses_matrix_unit_on_shared,
 )
 from torch_diode.heuristics.base import Heuristic, digest
-from torch_diode.heuristics.kernel_model import KernelConstants, kernel_times_us, why_unknown
+from torch_diode.heuristics.kernel_model import kernel_times_us, why_unknown
 from torch_diode.heuristics.tile_model import Constants, Floats, Tiles, peak_tflops, tile_times_us
+from torch_diode.model.features.kernel_times import KernelConstants
 from torch_diode.types.bounded_cache import BoundedCache
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.candidate_arrays import Candidates

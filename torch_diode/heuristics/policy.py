@@ -77,8 +77,8 @@ def benchmark_count(ranking: Ranking, candidates: Candidates, top: int = 5) -> i
     `TOLERANCE`, from 2 to three times `top`; `top` where the heuristic has no error estimate."""
     most = min(MOST_TIMES_TOP * top, len(ranking.order))
     if ranking.sigma is None:
-        unranked = not candidates.is_template(ATEN)[ranking.order].any()
-        return min(top, len(ranking.order) + unranked)  # ATen is always benchmarked
+        unranked = not candidates.is_template(plain_choice(candidates))[ranking.order].any()
+        return min(top, len(ranking.order) + unranked)  # it is always benchmarked
     rows = _as_benchmarked(ranking, candidates)[: max(_MOST_CONSIDERED, most + 1)]
     times, sigma = ranking.predicted_us[rows], ranking.sigma[rows]
     if not (np.isfinite(times).all() and np.isfinite(sigma).all()):
@@ -89,10 +89,10 @@ def benchmark_count(ranking: Ranking, candidates: Candidates, top: int = 5) -> i
 
 
 def benchmark_set(ranking: Ranking, candidates: Candidates, count: int) -> list[int]:
-    """The `count` best positions, best first; ATen takes the last place if it is not among them, so
-    that the winner of the benchmark is never slower than plain torch."""
+    """The `count` best positions, best first; plain torch's choice takes the last place if it is
+    not among them, so that the winner of the benchmark is never slower than plain torch."""
     rows = [int(row) for row in ranking.order[:count]]
-    vendor = np.flatnonzero(candidates.is_template(ATEN))
+    vendor = np.flatnonzero(candidates.is_template(plain_choice(candidates)))
     if len(vendor) and int(vendor[0]) not in rows:
         rows[max(count - 1, 1) :] = [int(vendor[0])]
     return rows
@@ -142,9 +142,9 @@ def _first(row: int, order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def _as_benchmarked(ranking: Ranking, candidates: Candidates) -> npt.NDArray[np.int64]:
-    """The order in which candidates enter a benchmark: ATen second at the latest."""
+    """The order in which candidates enter a benchmark: plain torch's second at the latest."""
     order = ranking.order
-    place = np.flatnonzero(candidates.is_template(ATEN)[order])
+    place = np.flatnonzero(candidates.is_template(plain_choice(candidates))[order])
     if not len(place) or place[0] < LEAST:
         return order
     return np.concatenate([order[:1], order[place[:1]], np.delete(order, place[0])[1:]])

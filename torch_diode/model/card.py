@@ -161,13 +161,16 @@ def _over_plain(evaluation: Evaluation) -> Iterator[str]:
         yield "## Over plain torch"
         yield (
             "Time of what is chosen over that of what plain torch runs. `unfrozen`: ATen and "
-            "oneDNN on offer; `frozen`: packed weights and templates, without ATen."
+            "oneDNN on offer; `frozen`: packed weights and templates, without ATen. Above "
+            f"{SLOWER}: beyond the noise of both times; unsure: timed once only, since it seemed "
+            "far from the best."
         )
-    head = ("slice", "problems", "chosen", "best", "p99", "worst", f"above {SLOWER}", "not plain")
+    above = f"above {SLOWER}"
+    head = ("slice", "problems", "chosen", "best", "p99", "worst", above, "unsure", "not plain")
     for offer, slices in evaluation.over_plain.items():
         rows = [
             (name, f"{s.problems:,}", f"{s.geomean:.4f}", f"{s.best:.4f}", f"{s.p99:.3f}",
-             f"{s.worst:.3f}", str(s.slower), f"{s.changed:.0%}")
+             f"{s.worst:.3f}", str(s.slower), str(s.unsure), f"{s.changed:.0%}")
             for name, s in slices.items()
         ]  # fmt: skip
         yield f"### {offer.capitalize()}"

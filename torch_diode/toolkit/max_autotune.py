@@ -20,7 +20,7 @@ from torch_diode.toolkit.datasets import DatasetSource
 from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
 from torch_diode.toolkit.validate import Validation, validate
 from torch_diode.types.candidate import CONFIG_FIELDS
-from torch_diode.types.dataset import Dataset
+from torch_diode.types.dataset import Dataset, number_rows
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 from torch_diode.types.problem import OPS
 from torch_diode.types.solution import Solution, SolutionConfig
@@ -223,42 +223,24 @@ def _matching_rows(result: Validation, solution: Solution) -> Mask:
     table, dataset = result.evaluated.table, result.dataset
     fields = {name: dataset.values(name)[table.rows] for name in CONFIG_FIELDS}
     fields[_LOOPS] = _loops(dataset)[table.rows]
-    rows = np.zeros(len(table.rows), bool)
-    general: list[SolutionConfig] = []
-    special: dict[tuple[int, int, int], list[SolutionConfig]] = {}
-    for config in solution.configs:
-        if config.sizes is None:
-            general.append(config)
-        else:
-            special.setdefault(config.sizes, []).append(config)
     ops = np.array(OPS)[table.arrays.op[table.group]]
-    for config in general:
-        here = table.is_config & ((ops == config.op) if config.op else True)
-        rows |= here & _has(config, fields, slice(None))
-    if special:
-        _match_special(special, result, fields, rows)
-    return rows
+    by_sizes = _rows_by_sizes(result) if any(c.sizes for c in solution.configs) else {}
+    everywhere, nowhere = slice(None), np.zeros(0, np.int64)
+    matches = np.zeros(len(table.rows), bool)
+    for config in solution.configs:
+        rows = by_sizes.get(config.sizes, nowhere) if config.sizes else everywhere
+        found = table.is_config[rows] & _has(config, fields, rows)
+        matches[rows] |= found & (ops[rows] == config.op) if config.op else found
+    return matches
 
 
-def _match_special(
-    special: dict[tuple[int, int, int], list[SolutionConfig]],
-    result: Validation,
-    fields: dict[str, npt.NDArray[Any]],
-    matches: Mask,
-) -> None:
-    """Mark the rows of configs that a solution has for certain sizes."""
-    table = result.evaluated.table
-    first = result.dataset.problems.first
-    sizes = np.stack([result.dataset.values(name)[first] for name in "MNK"], axis=1)
-    order = np.argsort(table.group, kind="stable")
-    heads = np.flatnonzero(np.diff(table.group[order])) + 1
-    for rows in np.split(order, heads):
-        number = table.group[rows[0]]
-        op = OPS[table.arrays.op[number]]
-        m, n, k = sizes[number].tolist()
-        for config in special.get((m, n, k), ()):
-            if config.op in (None, op):
-                matches[rows] |= table.is_config[rows] & _has(config, fields, rows)
+def _rows_by_sizes(result: Validation) -> dict[tuple[int, ...], npt.NDArray[np.int64]]:
+    """The rows of each M, N and K."""
+    rows = result.evaluated.table.rows
+    columns = [result.dataset.values(name)[rows] for name in "MNK"]
+    ids = number_rows(columns, len(rows))
+    parts = np.split(np.argsort(ids, kind="stable"), np.cumsum(np.bincount(ids))[:-1])
+    return {tuple(int(column[part[0]]) for column in columns): part for part in parts}
 
 
 def _has(config: SolutionConfig, fields: dict[str, npt.NDArray[Any]], rows: Any) -> Mask:

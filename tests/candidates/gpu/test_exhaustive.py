@@ -25,7 +25,6 @@ def test_no_config_comes_twice(template: str, kind: str) -> None:
 def test_every_config_passes_inductors_own_filters(template: str) -> None:
     for candidate in exhaustive_configs(template, "cuda"):
         config = candidate.config
-        assert config is not None
         tile = config.block_m * config.block_n
         assert tile / (config.num_warps * 32) <= 255
         assert config.num_warps <= tile // 256
@@ -35,7 +34,6 @@ def test_every_config_passes_inductors_own_filters(template: str) -> None:
 def test_two_warps_with_tma_are_left_only_where_the_tile_has_no_room_for_more() -> None:
     for candidate in exhaustive_configs("triton::mm_persistent_tma", "cuda"):
         config = candidate.config
-        assert config is not None
         if config.num_warps < 4:
             assert config.num_warps == config.block_m * config.block_n // 256
 

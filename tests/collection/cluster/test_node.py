@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from torch_diode.collection import plan
-from torch_diode.collection.cluster.node import NodeFinished, NodeReady, NodeSettings
+from torch_diode.collection.cluster.node import NodeReady, NodeSettings
 from torch_diode.collection.cluster.ray_actor import ClusterWorker, NodeGoneError
 from torch_diode.collection.timers.cpu import cpu_library
+from torch_diode.collection.workers.scheduler import TimedProblem
 from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.hardware import detect
 from torch_diode.hardware.versions import cpu_libraries, versions
@@ -36,7 +37,7 @@ def test_a_node_reports_its_hardware_and_times_groups():
     settings = TimingSettings(cpu_library(), detect("cpu"), versions())
     groups = plan.plan(PROBLEMS, plan.libraries(detect("cpu")), cpu_library(), 2)
     messages = receive(worker, [settings, *groups], len(PROBLEMS))
-    assert all(isinstance(m, NodeFinished) and len(m.dataset) >= 2 for m in messages)
+    assert all(isinstance(m, TimedProblem) and len(m.dataset) >= 2 for m in messages)
     assert sorted(message.problem for message in messages) == sorted(PROBLEMS)
 
 

@@ -79,7 +79,6 @@ def start_writer(directory: Path, first: int) -> subprocess.Popen[str]:
 
 
 def wait_for(writer: subprocess.Popen[str], count: int) -> int:
-    assert writer.stdout is not None
     number = -1
     for _ in range(count):
         number = int(writer.stdout.readline())

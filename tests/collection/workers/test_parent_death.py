@@ -45,7 +45,6 @@ def test_workers_end_when_the_collector_is_killed():
     collector = subprocess.Popen(
         [sys.executable, "-c", COLLECTOR], stdout=subprocess.PIPE, text=True, cwd=ROOT
     )
-    assert collector.stdout is not None
     pids = [int(pid) for pid in collector.stdout.readline().split()]
     assert len(pids) == 2
     assert all(is_alive(pid) for pid in pids)

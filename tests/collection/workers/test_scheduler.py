@@ -62,7 +62,6 @@ def run_to_end(scheduler: Scheduler) -> list[TimedProblem]:
 
 
 def statuses(timed: TimedProblem) -> dict[Candidate, str]:
-    assert timed.dataset is not None
     return {timing.candidate: timing.status for timing in timed.dataset}
 
 
@@ -186,6 +185,6 @@ def test_a_closed_scheduler_finishes_the_current_problem(tmp_path):
         scheduler.close()
         (tmp_path / "go").write_bytes(b"x")
         timed_problems = run_to_end(scheduler)
-        (run,) = scheduler.unfinished_runs()
+        (unfinished,) = scheduler.unfinished_groups()
     assert [timed.problem for timed in timed_problems] == PROBLEMS[:1]
-    assert (run.problems, run.left) == (1, len(PROBLEMS) - 1)
+    assert unfinished.problems == 1

@@ -51,9 +51,3 @@ def test_too_little_memory_is_an_error(worker):
     huge = MMShape("mm", 2**21, 2**21, 8, dtype="float32")
     with pytest.raises(MissingPartError, match="not enough memory"):
         worker.time(TimingRequest(huge, BOTH))
-
-
-def test_a_dtype_without_a_kernel_is_an_error(worker):
-    problem = MMShape("mm", 8, 8, 8, dtype="float8_e5m2")
-    with pytest.raises(MissingPartError, match="this device does not run it"):
-        worker.time(TimingRequest(problem, Candidates.of([ATEN])))

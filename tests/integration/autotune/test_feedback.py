@@ -34,8 +34,6 @@ def milliseconds(choice: Any) -> float:
     if not isinstance(choice, select.TritonTemplateCaller):
         return 2.0
     candidate = candidate_of(choice)
-    assert candidate is not None
-    assert candidate.config is not None
     if candidate.config.block_m * candidate.config.block_n >= 128 * 128:
         return float("inf")
     return float(candidate.config.num_warps)
@@ -133,3 +131,26 @@ def test_the_dataset_can_be_saved(tmp_path):
         autotuned("mm", (256, 512), (512, 384))
     collector.save(tmp_path / "found.parquet")
     assert read_dataset(tmp_path / "found.parquet") == collector.dataset()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_frozen_linear_on_a_cpu_is_recorded_with_its_threads(bias, dtype):
+    """A real compile: Inductor offers a library and its C++ template, and times both."""
+    from torch._inductor import config
+
+    frozen = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,CPP", "freezing": True}
+    torch.compiler.reset()
+    linear = torch.nn.Linear(192, 160, bias, dtype=dtype).eval()
+    with MatmulDatasetCollector() as collector, config.patch(frozen), torch.no_grad():
+        torch.compile(linear)(torch.randn(6, 192, dtype=dtype))
+    assert not collector.fallback.counters.abstentions
+    timings = list(collector.dataset())
+    (problem,) = {timing.problem for timing in timings}
+    sizes = (problem.M, problem.N, problem.K, problem.layout, problem.dtype)
+    assert sizes == (6, 160, 192, "nt", str(dtype).removeprefix("torch."))
+    templates = {timing.candidate.template for timing in timings}
+    assert len(templates) == 2
+    assert "cpp::gemm" in templates
+    assert {timing.threads for timing in timings} == {torch.get_num_threads()}

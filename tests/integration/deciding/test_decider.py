@@ -114,8 +114,6 @@ def test_a_model_loads_the_same_whatever_the_compiling_thread_has_set(
     plain = Decider(Settings(model=SHIPPED)).heuristic_for(H200)
     with on_this_thread():
         loaded = Decider(Settings(model=SHIPPED)).heuristic_for(H200)
-    assert loaded is not None
-    assert plain is not None
     assert loaded.fingerprint() == plain.fingerprint()
 
 

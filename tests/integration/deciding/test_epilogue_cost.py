@@ -89,7 +89,6 @@ FUSED: dict[str, tuple[Callable[..., Any], list[Input], str]] = {
 def test_pointwise_ops_are_found_with_the_products_bytes(case: str) -> None:
     fn, inputs, op = FUSED[case]
     first, *others = epilogues_of(fn, inputs)
-    assert first is not None
     assert first.product_bytes == BYTES
     assert op in first.ops
     assert not any(others)
@@ -100,8 +99,6 @@ def test_a_slow_function_counts_each_time_it_occurs() -> None:
         return torch.tanh(torch.tanh(torch.mm(x, w)))
 
     (once,), (twice,) = epilogues_of(FUSED["tanh"][0], [X, W]), epilogues_of(fn, [X, W])
-    assert once is not None
-    assert twice is not None
     assert twice.ops == ("tanh", "tanh")
     assert twice.extra_us(H200) < once.extra_us(H200)
 
@@ -171,7 +168,6 @@ def test_nothing_counts_where_inductor_fuses_no_epilogues() -> None:
 def test_symbols_count_at_their_traced_sizes() -> None:
     inputs = [Input((Dynamic("s0", M), K)), W]
     (epilogue,) = epilogues_of(lambda x, w: torch.relu(torch.mm(x, w)), inputs)
-    assert epilogue is not None
     assert epilogue.product_bytes == BYTES
 
 
@@ -182,7 +178,6 @@ def gated(x: torch.Tensor, gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor
 def test_an_epilogue_of_two_products_counts_for_the_later_one() -> None:
     first, second = epilogues_of(gated, [X, W, W])
     assert first is None
-    assert second is not None
     assert second.product_bytes == BYTES
 
 
@@ -208,7 +203,6 @@ def test_the_epilogue_decides_between_close_candidates_and_is_explained() -> Non
         assert decision.winner.candidate == Candidate("triton::mm", CONFIG)
         assert decision.runners_up[0].candidate == Candidate(ATEN)
         aten_us = decision.runners_up[0].predicted_us
-        assert aten_us is not None
         assert aten_us > 10.5
         assert "erf" in decision.epilogue
         assert "then" in str(registration.explain())
@@ -289,7 +283,6 @@ def shared_memory(fn: Callable[..., Any], inputs: list[Input]) -> int:
     with registration.using(Forced(CONFIG), epilogues=True):
         source = lower(fn, inputs).source
     match = re.search(r"async_compile\.triton\('(triton_tem_\w+)', '''(.*?)'''", source, re.S)
-    assert match is not None
     kernel = getattr(PyCodeCache.load(match[2]), match[1])
     kernel.precompile(warm_cache_only=True)
     binary = kernel.compile_results[0].kernel

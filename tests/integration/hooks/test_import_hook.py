@@ -26,14 +26,12 @@ def test_the_callback_runs_once_after_the_import(module: str) -> None:
     watcher = ImportWatcher()
     watcher.when_imported(module, lambda imported: values.append(imported.value))
     spec = importlib.util.find_spec(module)
-    assert spec is not None
     assert spec.loader.get_source(module) == "value = 1\n"  # type: ignore[union-attr]
     assert values == []
     imported = importlib.import_module(module)
     assert values == [1]
     assert watcher not in sys.meta_path
     assert type(imported.__loader__).__name__ == "SourceFileLoader"
-    assert imported.__spec__ is not None
     assert imported.__spec__.loader is imported.__loader__
 
 

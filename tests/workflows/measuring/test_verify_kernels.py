@@ -29,7 +29,6 @@ def raising(fault: Exception) -> Callable[[], Any]:
 def test_correct_kernels_can_be_launched(tensors):
     (aten, other) = verify_kernels(tensors, [tensors.aten, lambda: tensors.aten()])
     assert (aten.status, other.status) == ("ok", "ok")
-    assert aten.launch is not None
     tensors.out.zero_()
     aten.launch()
     assert tensors.out.any()

@@ -16,9 +16,8 @@ MOST_ROWS = 64
 rows, 0.91 to 0.97 at 64, 0.98 to 1.01 at 128), and a kernel takes a second to compile."""
 
 # By instruction set, best first. The micro-kernel holds block_m x block_n sums in vector registers,
-# so block_n is a multiple of the vector's length: 16 floats with AVX-512, 8 with AVX2. With more
-# than twelve vectors of sums the compiled kernel is two to three times slower, whatever the
-# registers.
+# so block_n is a multiple of the vector's length: 16 floats with AVX-512, 8 with AVX2. Beyond
+# twelve vectors of sums the compiled kernel is two to three times slower, whatever the registers.
 _BLOCKINGS = {
     "avx512f": ((6, 32), (4, 48), (4, 32), (2, 48), (12, 16)),
     "avx2": ((6, 16), (4, 24), (4, 16), (8, 8)),

@@ -59,10 +59,20 @@ def print_over_plain(evaluation: Evaluation) -> None:
     for offer, slices in evaluation.over_plain.items():
         rows = [
             (name, s.problems, *_four([s.geomean, s.best]), f"{s.p99:.3f}", f"{s.worst:.3f}",
-             s.slower, f"{s.changed:.0%}")
+             s.slower, s.unsure, f"{s.changed:.0%}")
             for name, s in slices.items()
         ]  # fmt: skip
-        names = ("slice", "problems", "chosen", "best", "p99", "worst", f">{SLOWER}", "not plain")
+        names = (
+            "slice",
+            "problems",
+            "chosen",
+            "best",
+            "p99",
+            "worst",
+            f">{SLOWER}",
+            "unsure",
+            "not plain",
+        )
         title = f"Times over plain torch's, {OFFER_NAMES.get(offer, offer)}"
         print_line("")
         print_table(names, rows, title=title, right="l" + "r" * (len(names) - 1))

@@ -55,6 +55,13 @@ Threads = Annotated[
     list[int] | None,
     typer.Option(help="Thread counts to time a CPU with, such as 1 2; torch's own by default."),
 ]
+Noise = Annotated[
+    float | None,
+    typer.Option(
+        help="Time the fastest of a problem again until the best time's error is at most this "
+        "share of it, such as 0.01."
+    ),
+]
 Ray = Annotated[
     str | None, typer.Option(help="Address of a Ray cluster to time on: auto, or host:6379.")
 ]

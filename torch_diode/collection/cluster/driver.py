@@ -11,14 +11,15 @@ import importlib
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from torch_diode.collection.cluster.node import NodeFinished, NodeReady, NodeSettings
+from torch_diode.collection.cluster.node import NodeReady, NodeSettings
 from torch_diode.collection.cluster.ray_actor import ClusterWorker
 from torch_diode.collection.devices import CPU, is_cpu
 from torch_diode.collection.plan import Group
+from torch_diode.collection.workers.scheduler import TimedProblem
 from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.types.errors import DiodeError, MissingPartError
 from torch_diode.types.hardware import Hardware
@@ -46,14 +47,13 @@ class _Node:
     ready: NodeReady | None = None
     has_settings: bool = False
     groups: list[Group] = field(default_factory=list)
-    left: dict[MMShape, Group] = field(default_factory=dict)
 
-    def remaining_groups(self) -> Iterator[Group]:
-        """Its groups, reduced to the problems not done."""
-        for group in self.groups:
-            tasks = tuple(task for task in group.tasks if task[0] in self.left)
-            if tasks:
-                yield Group(group.name, tasks, group.specs)
+    def reduce_groups(self, done: Container[MMShape]) -> None:
+        """Drop what is done from its groups."""
+        left = [
+            replace(g, tasks=tuple(t for t in g.tasks if t[0] not in done)) for g in self.groups
+        ]
+        self.groups = [group for group in left if group.tasks]
 
 
 class RayCluster:
@@ -64,6 +64,8 @@ class RayCluster:
         self._settings = settings
         self._note = note
         self._nodes: dict[str, _Node] = {}
+        self._todo: deque[Group] = deque()
+        self._done: set[MMShape] = set()
         self._starts: dict[str, int] = {}
         self._last_check = -_SECONDS_BETWEEN_CHECKS
         self._last_ready = time.monotonic()
@@ -96,22 +98,22 @@ class RayCluster:
         self,
         groups: Sequence[Group],
         settings: TimingSettings,
-        keep: Callable[[NodeFinished], None],
+        keep: Callable[[TimedProblem], None],
     ) -> None:
         """Time every problem of these groups; `keep` is called with each result."""
-        todo = deque(groups)
-        done: set[MMShape] = set()
+        self._todo, self._done = deque(groups), set()
         for node in self._nodes.values():
             node.has_settings = False
-        while todo or any(node.left for node in self._nodes.values()):
+        while self._todo or any(node.groups for node in self._nodes.values()):
             self._start_nodes()
             self._check_alive()
             for node in self._answered(_SECONDS_PER_CALL):
-                for finished in self._read(node, todo):
-                    if finished.problem not in done:
-                        done.add(finished.problem)
-                        keep(finished)
-                self._assign(node, todo, settings)
+                for timed in self._read(node):
+                    if timed.problem not in self._done:
+                        self._done.add(timed.problem)
+                        keep(timed)
+                node.reduce_groups(self._done)
+                self._assign(node, settings)
 
     def _check_alive(self) -> None:
         """Raise if no machine has been able to time for a while."""
@@ -147,12 +149,10 @@ class RayCluster:
 
     def _majority(self) -> NodeReady:
         """Chip and versions that most machines have; machines with others are not used."""
-        no_groups: deque[Group] = deque()
         end = time.monotonic() + _SECONDS_TO_START
         while any(not node.ready for node in self._nodes.values()) and time.monotonic() < end:
             for node in self._answered(_SECONDS_PER_CALL):
-                for _ in self._read(node, no_groups):
-                    pass
+                list(self._read(node))
                 if node.name in self._nodes:
                     self._call(node, [])
                 if node.ready is not None:
@@ -173,37 +173,36 @@ class RayCluster:
         ready, _ = self._ray.wait(list(calls), timeout=seconds)
         return [calls[call] for call in ready]
 
-    def _read(self, node: _Node, todo: deque[Group]) -> Iterator[NodeFinished]:
+    def _read(self, node: _Node) -> Iterator[TimedProblem]:
         """Yield finished problems of a machine; if it is lost, put its groups back."""
         try:
             messages = self._ray.get(node.call)
         except self._ray.exceptions.RayError as fault:
-            self._remove(node, todo, fault)
+            self._remove(node, fault)
             return
         for message in messages:
             if isinstance(message, DiodeError):
-                self._remove(node, todo, message)
+                self._remove(node, message)
                 return
             if isinstance(message, NodeReady):
                 node.ready = message
-            elif isinstance(message, NodeFinished):
-                node.left.pop(message.problem, None)
+            elif isinstance(message, TimedProblem):
                 yield message
 
-    def _remove(self, node: _Node, todo: deque[Group], fault: Exception) -> None:
+    def _remove(self, node: _Node, fault: Exception) -> None:
         """Remove a machine that is gone or cannot continue; put its remaining groups back."""
         self._reason = str(fault) if isinstance(fault, DiodeError) else type(fault).__name__
-        returned = list(node.remaining_groups())
-        todo.extendleft(reversed(returned))
+        node.reduce_groups(self._done)
+        self._todo.extendleft(reversed(node.groups))
         self._nodes.pop(node.name, None)
         self._last_check -= _SECONDS_BETWEEN_CHECKS
         # If only its process ended, the actor still holds the machine's devices.
         self._ray.kill(node.actor)
-        count = sum(len(group.tasks) for group in returned)
+        count = sum(len(group.tasks) for group in node.groups)
         if node.ready is not None:
             self._note(f"lost a machine ({self._reason}); its {count:,} problems go to others")
 
-    def _assign(self, node: _Node, todo: deque[Group], settings: TimingSettings) -> None:
+    def _assign(self, node: _Node, settings: TimingSettings) -> None:
         """Send a machine its next groups."""
         if node.name not in self._nodes or node.ready is None:
             if node.name in self._nodes:
@@ -214,12 +213,9 @@ class RayCluster:
             return
         messages: list[Any] = [] if node.has_settings else [settings]
         node.has_settings = True
-        node.groups = [g for g in node.groups if any(p in node.left for p, _ in g.tasks)]
-        while todo and len(node.groups) < _GROUPS_PER_NODE:
-            group = todo.popleft()
-            node.groups.append(group)
-            node.left.update({problem: group for problem, _ in group.tasks})
-            messages.append(group)
+        while self._todo and len(node.groups) < _GROUPS_PER_NODE:
+            node.groups.append(self._todo.popleft())
+            messages.append(node.groups[-1])
         self._call(node, messages)
 
     def _reject(self, node: _Node) -> None:

@@ -17,10 +17,8 @@ from torch_diode.collection.devices import CPU, find_devices
 from torch_diode.collection.workers.scheduler import Scheduler
 from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.hardware.versions import cpu_libraries, versions
-from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
 
 
 @dataclass(frozen=True)
@@ -34,22 +32,14 @@ class NodeSettings:
 
 @dataclass(frozen=True)
 class NodeReady:
-    """Reply of a node with its hardware; `TimingSettings` and groups are sent to it next."""
+    """Reply of a node with its hardware; `TimingSettings` and groups are sent to it next, and it
+    answers with timed problems."""
 
     hardware: Hardware
     devices: int
     versions: Mapping[str, str]
     libraries: Mapping[str, str] = field(default_factory=dict)
     """Those of a CPU."""
-
-
-@dataclass(frozen=True)
-class NodeFinished:
-    """A finished problem; without timings if it could not be timed."""
-
-    problem: MMShape
-    dataset: Dataset | None
-    stalled: int = 0
 
 
 def serve(connection: Connection) -> None:
@@ -76,7 +66,7 @@ def _time(connection: Connection, scheduler: Scheduler) -> TimingSettings:
                 return message
             scheduler.add_group(message)
         for timed in scheduler.advance():
-            connection.send(NodeFinished(timed.problem, timed.dataset, timed.stalled))
+            connection.send(timed)
 
 
 def compiling_processes() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import queue
 import threading
 from collections.abc import Sequence
@@ -20,9 +19,7 @@ class ClusterWorker:
     """Actor that reserves a machine, one per machine."""
 
     def __init__(self) -> None:
-        self._connection, theirs = multiprocessing.Pipe()
-        self._node = Interpreter(node.main, self._connection, theirs)
-        theirs.close()
+        self._node = Interpreter(node.main)
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         # Reads all the time: two processes that send without reading would deadlock.
         threading.Thread(target=self._read, daemon=True).start()
@@ -30,7 +27,7 @@ class ClusterWorker:
     def _read(self) -> None:
         try:
             while True:
-                self._inbox.put(self._connection.recv())
+                self._inbox.put(self._node.connection.recv())
         except (EOFError, OSError):
             return
         finally:
@@ -41,7 +38,7 @@ class ClusterWorker:
         """Send messages; return those received, after waiting up to `seconds` for the first."""
         try:
             for message in messages:
-                self._connection.send(message)
+                self._node.connection.send(message)
         except OSError:
             raise NodeGoneError("the timing process of this node has ended") from None
         received = []

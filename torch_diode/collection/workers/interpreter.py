@@ -6,6 +6,7 @@ be a script that collects as soon as it is imported.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -20,23 +21,22 @@ _PROGRAM = (
 
 
 class Interpreter(subprocess.Popen[bytes]):
-    """Calls a function with one end of a connection, with this process's paths; torch-diode does
-    not register itself there. Ctrl-C does not reach it."""
+    """Calls a function with the other end of its connection, with this process's paths; torch-diode
+    does not register itself there. Ctrl-C does not reach it."""
 
-    def __init__(
-        self, function: Callable[[Connection], object], ours: Connection, theirs: Connection
-    ) -> None:
-        number = theirs.fileno()
-        super().__init__(
-            [sys.executable, "-c", _PROGRAM, str(number), *sys.path],
-            pass_fds=[number],
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "TORCH_DIODE": "0"},
-            start_new_session=True,
-        )
+    def __init__(self, function: Callable[[Connection], object]) -> None:
+        self.connection, theirs = multiprocessing.Pipe()
+        with theirs:
+            super().__init__(
+                [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), *sys.path],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "TORCH_DIODE": "0"},
+                start_new_session=True,
+            )
         # If it has ended already, the next read says so.
         with suppress(BrokenPipeError, ConnectionResetError):
-            ours.send(function)
+            self.connection.send(function)
 
     @property
     def exitcode(self) -> int | None:

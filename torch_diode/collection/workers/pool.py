@@ -196,17 +196,18 @@ class WorkerPool(Generic[Job, Result]):
         return WorkerDied(index, first, worker.progress, pending, reason or _exit_reason(code))
 
     def _start(self, index: int) -> _Worker[Job]:
-        context = multiprocessing.get_context("fork")
-        ours, theirs = context.Pipe()
         serve = functools.partial(_serve, self._factories[index], os.getpid())
-        process: BaseProcess | Interpreter
         if self._fresh:
-            process = Interpreter(serve, ours, theirs)
+            interpreter = Interpreter(serve)
+            worker = _Worker[Job](interpreter, interpreter.connection)
         else:
+            context = multiprocessing.get_context("fork")
+            ours, theirs = context.Pipe()
             process = context.Process(target=serve, args=(theirs,))
             process.start()
-        theirs.close()
-        worker = self._workers[index] = _Worker[Job](process, ours)
+            theirs.close()
+            worker = _Worker[Job](process, ours)
+        self._workers[index] = worker
         return worker
 
     def stop(self, *indices: int) -> None:

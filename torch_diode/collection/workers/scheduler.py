@@ -12,7 +12,7 @@ import functools
 import math
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 
@@ -20,6 +20,7 @@ from torch_diode.collection.devices import CPU
 from torch_diode.collection.kernels.compile import CompileOutcome, use_inductors_ptxas
 from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelSpec
 from torch_diode.collection.plan import Group
+from torch_diode.collection.store.journal import TimingStore
 from torch_diode.collection.workers.compile_ahead import CompileAhead
 from torch_diode.collection.workers.pool import (
     STARTING,
@@ -48,11 +49,32 @@ _MOST_UNEXPLAINED = 3
 """Processes a problem may end although each of its candidates runs alone."""
 
 
+@dataclass
+class GroupReport:
+    """Totals of the problems of a group that are done; seconds are summed over all processes."""
+
+    name: str
+    problems: int = 0
+    timings: int = 0
+    waited_s: float = 0.0
+    timed_s: float = 0.0
+    stalled: int = 0
+    wrong: int = 0
+
+    def add(self, result: TimingResult) -> None:
+        """Count a problem."""
+        self.problems += 1
+        self.timings += len(result.dataset)
+        self.timed_s += result.seconds
+        self.stalled += result.stalled
+        self.wrong += result.dataset.table.column("status").to_pylist().count("wrong")
+
+
 @dataclass(eq=False)
-class ScheduledRun:
+class ScheduledGroup:
     """Progress of a group: the problems left, and totals of those done."""
 
-    group: Group
+    report: GroupReport
     missing: set[KernelSpec]
     """Kernels not compiled yet."""
     todo: deque[ProblemTask] = field(default_factory=deque)
@@ -61,19 +83,13 @@ class ScheduledRun:
     wanted_at: float | None = None
     """Time at which a process first had to wait for its kernels."""
     started: bool = False
-    waited_s: float = 0.0
-    timed_s: float = 0.0
-    problems: int = 0
-    timings: int = 0
-    stalled: int = 0
-    wrong: int = 0
 
 
 @dataclass(eq=False)
 class ProblemTask:
-    """A problem of a run, and its candidates known to end their process."""
+    """A problem of a group, and its candidates known to end their process."""
 
-    run: ScheduledRun
+    group: ScheduledGroup
     problem: MMShape
     candidates: Candidates
     one_by_one: bool = False
@@ -87,20 +103,34 @@ class TimedProblem:
     """A problem that is done; `dataset` is None if it kept ending processes and no single candidate
     was at fault."""
 
-    run: ScheduledRun
     problem: MMShape
     dataset: Dataset | None
     stalled: int = 0
     """Samples that were discarded and taken again."""
 
+    def keep(self, store: TimingStore, left_out: list[MMShape]) -> None:
+        """Store the timings; a problem without any is added to those left out."""
+        if self.dataset is None:
+            left_out.append(self.problem)
+        else:
+            store.append(self.dataset, self.stalled)
+
 
 class Scheduler:
     """Compiles and times groups: call `add_group`, then `advance` while `busy`."""
 
-    def __init__(self, settings: TimingSettings, devices: Sequence[str], processes: int) -> None:
+    def __init__(
+        self,
+        settings: TimingSettings,
+        devices: Sequence[str],
+        processes: int,
+        report: Callable[[GroupReport], None] = lambda _: None,
+    ) -> None:
+        """`report` is called with each group that is done."""
         self._settings = settings
-        self._runs: list[ScheduledRun] = []
-        self._current: dict[int, ScheduledRun] = {}
+        self._report = report
+        self._groups: list[ScheduledGroup] = []
+        self._current: dict[int, ScheduledGroup] = {}
         self._submitted: set[KernelSpec] = set()
         self._unusable: list[CompileOutcome] = []
         """Kernels not to launch; each timing process is sent those new to it."""
@@ -118,54 +148,48 @@ class Scheduler:
             factories, fresh=settings.hardware.kind == CPU
         )
         arch = settings.hardware.arch.removeprefix("sm_")
-        self._ahead = CompileAhead([], int(arch) if arch.isdigit() else 0, processes)
+        self.ahead = CompileAhead([], int(arch) if arch.isdigit() else 0, processes)
 
     def __enter__(self) -> Scheduler:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._timing.stop()
-        self._ahead.stop()
-
-    @property
-    def outcomes(self) -> dict[KernelSpec, CompileOutcome]:
-        """Compile outcomes so far."""
-        return self._ahead.outcomes
+        self.ahead.stop()
 
     @property
     def busy(self) -> bool:
         """True if problems are left to time."""
-        return bool(self._timing.unfinished_jobs()) or any(run.todo for run in self._runs)
+        return bool(self._timing.unfinished_jobs()) or any(group.todo for group in self._groups)
 
     def add_group(self, group: Group) -> None:
         """Append a group to compile and time."""
         new = [spec for spec in group.specs if spec not in self._submitted]
         self._submitted.update(new)
-        self._ahead.add(self._settings.library.jobs(new))
-        run = ScheduledRun(
-            group, set(group.specs) - self._ahead.outcomes.keys(), left=len(group.tasks)
-        )
-        run.todo.extend(ProblemTask(run, *task) for task in group.tasks)
-        self._runs.append(run)
+        self.ahead.add(self._settings.library.jobs(new))
+        missing = set(group.specs) - self.ahead.outcomes.keys()
+        added = ScheduledGroup(GroupReport(group.name), missing, left=len(group.tasks))
+        added.todo.extend(ProblemTask(added, *task) for task in group.tasks)
+        self._groups.append(added)
 
     def close(self) -> None:
         """Finish the problem each process is timing and drop the rest."""
         self._closing = True
         self._timing.drop_pending()
-        for run in self._runs:
-            run.todo.clear()
+        for group in self._groups:
+            group.todo.clear()
 
     def pids(self) -> list[int]:
         """Process ids of the timing processes."""
         return self._timing.pids()
 
-    def unfinished_runs(self) -> list[ScheduledRun]:
-        """Groups that are not done."""
-        return list(self._runs)
+    def unfinished_groups(self) -> list[GroupReport]:
+        """Totals of the groups that are not done."""
+        return [group.report for group in self._groups]
 
     def connections(self) -> list[Connection]:
         """Connections to wait on before calling `advance`."""
-        return [*self._timing.connections(), *self._ahead.connections()]
+        return [*self._timing.connections(), *self.ahead.connections()]
 
     def advance(self, timeout: float | None = 0) -> list[TimedProblem]:
         """Problems finished since the last call, after waiting up to `timeout` seconds.
@@ -175,58 +199,59 @@ class Scheduler:
         # Started here, not in __init__: forked now, they have the groups added before.
         if not self._closing:
             self._timing.start()
-        self._ahead.assign_jobs()
+        self.ahead.assign_jobs()
         self._assign()
         wait(self.connections(), timeout)
-        for outcome in self._ahead.read():
+        for outcome in self.ahead.compiled():
             self._compiled(outcome)
         done = [timed for event in self._timing.read() for timed in self._handle(event)]
         self._assign()
         return done
 
     def _compiled(self, outcome: CompileOutcome) -> None:
-        for run in self._runs:
-            run.missing.discard(outcome.spec)
+        for group in self._groups:
+            group.missing.discard(outcome.spec)
         if not outcome.fits(self._settings.hardware.shared_memory_per_block):
             self._unusable.append(outcome)
 
     def _assign(self) -> None:
         for index in self._timing.idle():
-            run = self._choose(index)
-            if run is not None:
-                self._current[index] = run
-                batch = self._batch(run)
+            group = self._choose(index)
+            if group is not None:
+                self._current[index] = group
+                batch = self._batch(group)
                 self._timing.submit(index, batch, [self._request(index, task) for task in batch])
 
-    def _choose(self, index: int) -> ScheduledRun | None:
+    def _choose(self, index: int) -> ScheduledGroup | None:
         current = self._current.get(index)
         if current is not None and current.todo:
             return current
-        ready = [run for run in self._runs if run.todo and not run.missing]
-        fresh = next((run for run in ready if not run.started), None)
+        ready = [group for group in self._groups if group.todo and not group.missing]
+        fresh = next((group for group in ready if not group.started), None)
         if fresh is not None:
             fresh.started = True
             if fresh.wanted_at is not None:
-                fresh.waited_s = time.monotonic() - fresh.wanted_at
+                fresh.report.waited_s = time.monotonic() - fresh.wanted_at
             return fresh
         if ready:
-            return max(ready, key=lambda run: len(run.todo))
-        waiting = next((run for run in self._runs if run.todo), None)
+            return max(ready, key=lambda group: len(group.todo))
+        waiting = next((group for group in self._groups if group.todo), None)
         if waiting is not None and waiting.wanted_at is None:
             waiting.wanted_at = time.monotonic()
         return None
 
-    def _batch(self, run: ScheduledRun) -> list[ProblemTask]:
-        """Next problems of a run: a fair share of them; one to run one by one is alone in it."""
-        batch = [run.todo.popleft()]
-        share = min(math.ceil((len(run.todo) + 1) / len(self._unusable_sent)), _PROBLEMS_A_BATCH)
+    def _batch(self, group: ScheduledGroup) -> list[ProblemTask]:
+        """Next problems of a group: a fair share; one to run one by one is alone in it."""
+        todo = group.todo
+        batch = [todo.popleft()]
+        share = min(math.ceil((len(todo) + 1) / len(self._unusable_sent)), _PROBLEMS_A_BATCH)
         timings = len(batch[0].candidates)
         alone = batch[0].one_by_one
-        while run.todo and len(batch) < share and not (alone or run.todo[0].one_by_one):
-            timings += len(run.todo[0].candidates)
+        while todo and len(batch) < share and not (alone or todo[0].one_by_one):
+            timings += len(todo[0].candidates)
             if timings > _TIMINGS_A_BATCH:
                 break
-            batch.append(run.todo.popleft())
+            batch.append(todo.popleft())
         return batch
 
     def _request(self, index: int, task: ProblemTask) -> TimingRequest:
@@ -243,21 +268,17 @@ class Scheduler:
         if isinstance(event, WorkerDied):
             yield from self._handle_death(event)
             return
-        run, result = event.job.run, event.result
         self._failed_starts = self._deaths = 0
-        run.problems += 1
-        run.timings += len(result.dataset)
-        run.timed_s += result.seconds
-        run.stalled += result.stalled
-        run.wrong += result.dataset.table.column("status").to_pylist().count("wrong")
-        yield self._done(event.job, result.dataset, result.stalled)
+        event.job.group.report.add(event.result)
+        yield self._done(event.job, event.result.dataset, event.result.stalled)
 
     def _done(self, task: ProblemTask, dataset: Dataset | None, stalled: int = 0) -> TimedProblem:
-        run = task.run
-        run.left -= 1
-        if not run.left:
-            self._runs.remove(run)
-        return TimedProblem(run, task.problem, dataset, stalled)
+        group = task.group
+        group.left -= 1
+        if not group.left:
+            self._groups.remove(group)
+            self._report(group.report)
+        return TimedProblem(task.problem, dataset, stalled)
 
     def _handle_death(self, event: WorkerDied[ProblemTask]) -> Iterator[TimedProblem]:
         """Find the cause; queue the remaining problems again."""
@@ -278,7 +299,7 @@ class Scheduler:
             yield self._done(event.job, None)
         if not self._closing:
             for task in reversed(requeued):
-                task.run.todo.appendleft(task)
+                task.group.todo.appendleft(task)
 
     def _record_fault(self, task: ProblemTask, progress: int, reason: str) -> bool:
         """Record the candidate at fault, if known; return whether to run the problem again."""

@@ -119,12 +119,6 @@ class TimingWorker:
                 f"{request.problem}: {reason}; end what else uses the GPU and run the same command "
                 "again"
             ) from None
-        except NotImplementedError as fault:
-            # ATen's error where the library has no kernel for a dtype on this device.
-            raise MissingPartError(
-                f"{request.problem}: this device does not run it ({fault}); choose another with "
-                "--dtypes"
-            ) from None
         except RuntimeError as fault:
             if _NO_MEMORY not in str(fault):
                 raise

@@ -22,12 +22,25 @@ from torch_diode.integration.deciding.problem import problem_of
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import Fallback
 from torch_diode.integration.hooks.observer import Observer
-from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate, TritonGEMMConfig
+from torch_diode.types.candidate import (
+    ATEN,
+    CPP_GEMM,
+    DECOMPOSE_K,
+    MKL_PACKED,
+    ONEDNN_PACKED,
+    Candidate,
+    CppGEMMConfig,
+    TritonGEMMConfig,
+)
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError
-from torch_diode.types.problem import MMShape
+from torch_diode.types.problem import BATCHED, MMShape
 
-_VENDOR = frozenset({"mm", "addmm", "bias_addmm", "bmm", "baddbmm"})
+_EXTERN = dict.fromkeys(("mm", "addmm", "bias_addmm", "bmm", "baddbmm"), ATEN)
+_EXTERN |= {"_mkl_linear": MKL_PACKED, "_linear_pointwise": ONEDNN_PACKED}
+"""Names of Inductor's extern kernels, and the libraries they call."""
+_FROZEN = {"packed_linear": 2, "linear_unary": 1}
+"""Linears of frozen graphs on a CPU, and the position of the weight among their inputs."""
 _TRITON_NAME = re.compile(r"triton_(.+)_\d+")
 _SPLIT_NAME = re.compile(r"decompose_k_mm_(\d+)_split.*")
 
@@ -89,19 +102,24 @@ class MatmulDatasetCollector:
         self.fallback.run(lambda: self._add(timings, name, input_nodes))
 
     def _add(self, timings: Mapping[Any, float], name: str, input_nodes: Sequence[Any]) -> None:
-        problem = problem_of(name, MMKernelInputs(list(input_nodes)))
+        if name in _FROZEN:
+            problem = frozen_problem(name, input_nodes)
+        else:
+            problem = problem_of(name, MMKernelInputs(list(input_nodes)))
         hardware = device_hardware.hardware_of(input_nodes[0].get_device())
         times: dict[Candidate, float] = {}
         measured: dict[Candidate, Measurement] = {}
         for choice, milliseconds in timings.items():
             candidate = candidate_of(choice)
+            if candidate is not None and candidate.template == CPP_GEMM and problem.op in BATCHED:
+                continue  # another template of the same micro-kernels
             # addmm has two vendor kernels but one candidate for both: the faster counts.
             if candidate is None or (candidate in times and milliseconds >= times[candidate]):
                 continue
             times[candidate] = milliseconds
             if self._clean and choice in clean_benchmark.measured:
                 measured[candidate] = clean_benchmark.measured[choice]
-        self.timings.add(hardware.name, problem, times, measured)
+        self.timings.add(hardware.name, problem, times, measured, hardware.threads)
 
 
 def add_feedback(function: Callable[..., None]) -> Callable[[], None]:
@@ -144,7 +162,14 @@ def count_benchmarks() -> Iterator[dict[str, int]]:
 def candidate_of(choice: Any) -> Candidate | None:
     """The candidate of one of Inductor's choices; None where there is none."""
     if isinstance(choice, select.ExternKernelCaller):
-        return Candidate(ATEN) if choice.choice.name in _VENDOR else None
+        template = _EXTERN.get(choice.choice.name)
+        # With an operation fused behind it, a linear is another problem.
+        plain = choice.kwargs.get("attr", "none") == "none"
+        return Candidate(template) if template is not None and plain else None
+    blocking = getattr(getattr(choice, "template", None), "register_blocking", None)
+    if blocking is not None:
+        sizes = (blocking.block_m, blocking.block_n, blocking.block_k)
+        return Candidate(CPP_GEMM, CppGEMMConfig(*sizes))
     split = _SPLIT_NAME.fullmatch(choice.name)
     if split is not None:
         return Candidate(DECOMPOSE_K, split_k=int(split[1]))
@@ -164,6 +189,16 @@ def candidate_of(choice: Any) -> Candidate | None:
             num_warps=info["num_warps"],
         ),
     )
+
+
+def frozen_problem(name: str, input_nodes: Sequence[Any]) -> MMShape:
+    """The problem of a linear with a constant weight on a CPU, whose node has N x K elements."""
+    x, weight = input_nodes[0], input_nodes[_FROZEN[name]]
+    (m, k), (n, _) = (torch_compat.hints(node.get_size()) for node in (x, weight))
+    dtype = str(x.get_dtype()).removeprefix("torch.")
+    biased = len(input_nodes) > _FROZEN[name] + 1
+    op, bias = ("addmm", "vector") if biased else ("mm", "none")
+    return MMShape(op, m, n, k, dtype=dtype, transpose_b=True, bias=bias)
 
 
 def autotune(problem: MMShape, device: str, search_space: str, *, clean: bool = False) -> Dataset:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from torch_diode.model.features.table import ONCE
+
 if TYPE_CHECKING:
     from torch_diode.model.evaluation.regret import Ids, Mask
     from torch_diode.model.features.table import FeatureTable
@@ -33,6 +35,8 @@ class OverPlain:
     worst: float
     slower: int
     """Decisions above `SLOWER` beyond noise."""
+    unsure: int
+    """Decisions whose time was measured too few times to say."""
     best: float
     """Geometric mean with perfect knowledge of the times."""
     changed: float
@@ -63,10 +67,11 @@ def over_plain(
     best = table.time_us[decided.best] / table.time_us[decided.plain]
     changed = decided.chosen != decided.plain
     noise = np.hypot(table.noise[decided.chosen], table.noise[decided.plain])
-    slower = (ratio > SLOWER) & (np.log(ratio) > _CERTAIN * noise)
+    unsure = noise >= ONCE
+    slower = (ratio > SLOWER) & (np.log(ratio) > _CERTAIN * noise) & ~unsure
     everything = {"all": np.ones(len(decided), bool), **slices}
     return {
-        name: _summary(ratio[mask], best[mask], slower[mask], changed[mask])
+        name: _summary(ratio[mask], best[mask], slower[mask], unsure[mask], changed[mask])
         for name, mask in everything.items()
         if mask.any()
     }
@@ -76,6 +81,7 @@ def _summary(
     ratio: npt.NDArray[np.floating],
     best: npt.NDArray[np.floating],
     slower: Mask,
+    unsure: Mask,
     changed: Mask,
 ) -> OverPlain:
     return OverPlain(
@@ -84,6 +90,7 @@ def _summary(
         float(np.percentile(ratio, 99)),
         float(ratio.max()),
         int(np.count_nonzero(slower)),
+        int(np.count_nonzero(unsure)),
         float(np.exp(np.log(best).mean())),
         float(changed.mean()),
     )

@@ -24,6 +24,7 @@ from torch_diode.model.evaluation.regret import (
     subset_regrets,
     time_error,
 )
+from torch_diode.model.networks import MAX_LOG_RATIO
 from torch_diode.model.networks.library_model import LibraryTimingModel
 from torch_diode.model.training.batches import ProblemBatches, aten_calls, split_calls
 from torch_diode.types.errors import EmptySelectionError
@@ -96,8 +97,8 @@ def predict_log_ratio(
     batches: ProblemBatches | None = None,
     problems_at_once: int = _PROBLEMS_AT_ONCE,
 ) -> Floats:
-    """Predict log(time / roofline) of each row of the table; infinite for a candidate that a
-    `library` network does not know."""
+    """Predict log(time / roofline) of each row of the table; beyond all others for a candidate that
+    a `library` network does not know."""
     if isinstance(network, LibraryTimingModel):
         return _predict_labels(network, table, problems_at_once)
     batches = batches or ProblemBatches(table)
@@ -125,7 +126,7 @@ def _predict_labels(
         parts = [network(part).mean(0) for part in problems.split(problems_at_once)]
     column = columns_of(network.labels, table)
     predicted = torch.cat(parts).numpy()[place.reshape(-1), column]
-    return np.asarray(np.where(column < 0, np.float32(np.inf), predicted))
+    return np.asarray(np.where(column < 0, np.float32(MAX_LOG_RATIO), predicted))
 
 
 def columns_of(labels: Sequence[str], table: FeatureTable) -> Ids:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torch_diode.model.features.kernel_times import kernel_us
 from torch_diode.model.features.names import (
     ALIASING_BYTES,
     CPU_PRECISIONS,
     ELEMENTS,
+    ESTIMATED,
+    ESTIMATED_BLOCK,
     FEW_ROWS,
     HEIGHTS,
     TILES,
@@ -20,6 +23,7 @@ from torch_diode.model.features.names import (
 )
 from torch_diode.model.features.problem_arrays import one_row_per_problem, select
 from torch_diode.model.features.roofline import bounds, core_rates
+from torch_diode.types.candidate import CPP_GEMM
 from torch_diode.types.problem import BIASES, OPS
 
 if TYPE_CHECKING:
@@ -52,6 +56,8 @@ def cpu_features(problems: Problems, hardware: Hardware) -> Floats:
         *(_fill(p, p.N, width) for width in WIDTHS),
         *(_fill(p, p.B * _count(p, p.M, m) * _count(p, p.N, n), threads) for m, n in TILES),
         *(size <= few for size in (p.M, p.N, p.K) for few in FEW_ROWS),
+        *(xp.log(kernel_us(p, hardware, name) / b.roofline_us) for name in ESTIMATED),
+        xp.log(kernel_us(p, hardware, CPP_GEMM, ESTIMATED_BLOCK) / b.roofline_us),
     ]
     return one_row_per_problem(columns)
 

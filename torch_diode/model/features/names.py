@@ -1,12 +1,13 @@
 """Names of the features, in the order of their columns, and the version of their definition.
 
 Raise `FEATURES_VERSION` with every change to a number that `extractor`, `roofline` or `vendor`
-compute, and `CPU_FEATURES_VERSION` with one to those of `cpu` and `cpu_roofline`: a model trained
-on other features is refused when it is loaded.
+compute, and `CPU_FEATURES_VERSION` with one to those of `cpu`, `kernel_times` and, for CPUs,
+`roofline`: a model trained on other features is refused when it is loaded.
 """
 
 from __future__ import annotations
 
+from torch_diode.types.candidate import ATEN, ONEDNN, ONEDNN_F32, PACKED
 from torch_diode.types.problem import BIASES, OPS
 
 FEATURES_VERSION = 3
@@ -90,6 +91,10 @@ FEW_ROWS = (1, 2, 4, 8, 16, 32)
 CACHES = ("l1", "l2", "l3")
 ELEMENTS = (4, 8, 16, 32, 64)
 """Powers of two that rows are tested for, in elements: vectors and cache lines."""
+ESTIMATED = (ATEN, ONEDNN, ONEDNN_F32, *PACKED)
+"""Libraries whose analytical times are features."""
+ESTIMATED_BLOCK = (8, 16)
+"""Register blocking of the C++ template whose analytical time is a feature."""
 ALIASING_BYTES = (1024, 4096)
 """Rows of a multiple of these bytes fall into few sets of the caches."""
 CPU_NAMES = (
@@ -109,4 +114,6 @@ CPU_NAMES = (
     *(f"fill_{width}_columns" for width in WIDTHS),
     *(f"share_{m}x{n}" for m, n in TILES),
     *(f"{size}_at_most_{few}" for size in "MNK" for few in FEW_ROWS),
+    *(f"log_{name}" for name in ESTIMATED),
+    "log_micro_kernel",
 )

@@ -33,6 +33,11 @@ Mask = npt.NDArray[np.bool_]
 _CHUNK = 1 << 18
 _BETWEEN_RUNS = 0.004
 """Standard error of a time between runs, however often it is measured in each."""
+_BETWEEN_CPU_RUNS = 0.01
+"""The same on a CPU, where it depends on the pages that operands lie in."""
+SEVERAL, ONCE = 3, 1.0
+"""Of fewer samples than this, taken of what is far from the fastest, one disturbed moment of a CPU
+may be a multiple of the time: such a time has this noise."""
 _LEAST_NOISE = 1e-4
 
 
@@ -169,7 +174,11 @@ def _merge_repeats(dataset: Dataset, timings: _MergedTimings) -> _MergedTimings:
 
 def _noise(dataset: Dataset, rows: Ids, time: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
     spread, repeats = (dataset.values(name)[rows] for name in ("spread", "repeats"))
-    return np.hypot(standard_errors(spread, repeats, time), _BETWEEN_RUNS)
+    noise = np.hypot(standard_errors(spread, repeats, time), _BETWEEN_RUNS)
+    on_cpu = dataset.values("threads")[rows] > 0
+    noise[on_cpu] = np.hypot(noise[on_cpu], _BETWEEN_CPU_RUNS)
+    noise[on_cpu & (repeats < SEVERAL)] = ONCE
+    return noise
 
 
 def _table(

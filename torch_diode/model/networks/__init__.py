@@ -5,6 +5,11 @@ from typing import TypeVar
 
 LIBRARY = "library"
 """Kind of the networks for CPUs, with one output per candidate."""
+DOUBT_FEATURES = (
+    *("log_roofline_us", "log2_threads", "transpose_a", "transpose_b"),
+    *("precision_bfloat16", "precision_float16", "op_addmm", "op_bmm", "op_baddbmm"),
+)
+"""Features of a CPU's problem that the deviation of its predictions depends on."""
 CLIP_DEVIATIONS = 6.0
 """Standardised features are clipped to this many deviations, so that problems far outside the
 training range do not extrapolate without limit."""

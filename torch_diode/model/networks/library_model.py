@@ -14,11 +14,17 @@ import torch
 from torch import Tensor, nn
 
 from torch_diode.model.features.names import CPU_NAMES
-from torch_diode.model.networks import LIBRARY, MAX_LOG_SIGMA, MIN_LOG_SIGMA, SPREAD_FLOOR
+from torch_diode.model.networks import (
+    DOUBT_FEATURES,
+    LIBRARY,
+    MAX_LOG_SIGMA,
+    MIN_LOG_SIGMA,
+    SPREAD_FLOOR,
+)
 from torch_diode.model.networks.timing_models import Standardise, TimingNetwork, build_network
 
 CPU_WIDTH = len(CPU_NAMES)
-SIZE = CPU_NAMES.index("log_roofline_us")
+_DOUBT_COLUMNS = [CPU_NAMES.index(name) for name in DOUBT_FEATURES]
 
 
 class LibraryTimingModel(nn.Module):
@@ -39,9 +45,9 @@ class LibraryTimingModel(nn.Module):
             [nn.Parameter(torch.randn(members, i, o) * (2 / i) ** 0.5) for i, o in sizes]
         )
         self.biases = nn.ParameterList([nn.Parameter(torch.zeros(members, 1, o)) for _, o in sizes])
-        self.uncertainty = nn.Parameter(torch.zeros(3, labels))
+        self.uncertainty = nn.Parameter(torch.zeros(2 + len(DOUBT_FEATURES), labels))
         """Log deviation of each label: a constant, and the slopes by the members' spread and by
-        the problem's size."""
+        what kind of problem it is."""
 
     def forward(self, problem: Tensor, dropout: float = 0.0) -> Tensor:
         """Predict with each member: members by problems by labels."""
@@ -56,9 +62,8 @@ class LibraryTimingModel(nn.Module):
         changes no choice: problems by labels."""
         own = members - members.mean(2, keepdim=True)
         spread = torch.log(own.std(0, correction=0) + SPREAD_FLOOR)
-        size = self.problem_norm(problem)[:, SIZE : SIZE + 1]
-        constant, by_spread, by_size = self.uncertainty
-        result = constant + by_spread * spread + by_size * size
+        kind = self.problem_norm(problem)[:, _DOUBT_COLUMNS]
+        result = self.uncertainty[0] + self.uncertainty[1] * spread + kind @ self.uncertainty[2:]
         clamped: Tensor = result.clamp(MIN_LOG_SIGMA, MAX_LOG_SIGMA)
         return clamped
 

@@ -11,7 +11,13 @@ from torch_diode.model.features.cpu import cpu_features
 from torch_diode.model.features.names import CPU_NAMES
 from torch_diode.model.features.problem_arrays import Floats, OneProblem
 from torch_diode.model.features.roofline import roofline_us
-from torch_diode.model.networks import MAX_LOG_RATIO, MAX_LOG_SIGMA, MIN_LOG_SIGMA, SPREAD_FLOOR
+from torch_diode.model.networks import (
+    DOUBT_FEATURES,
+    MAX_LOG_RATIO,
+    MAX_LOG_SIGMA,
+    MIN_LOG_SIGMA,
+    SPREAD_FLOOR,
+)
 from torch_diode.model.serving.layers import Arrays, StandardisedLayer
 from torch_diode.model.serving.one_thread import one_thread
 from torch_diode.types.candidate_arrays import Candidates
@@ -21,7 +27,8 @@ from torch_diode.types.problem import MMShape
 
 Rows = npt.NDArray[np.intp]
 
-_SIZE = CPU_NAMES.index("log_roofline_us")
+_MOST_EXPONENT = np.float32(80)
+_COLUMNS = np.array([CPU_NAMES.index(name) for name in DOUBT_FEATURES])
 
 
 class LibraryNetwork:
@@ -53,9 +60,11 @@ class LibraryNetwork:
         self._first = StandardisedLayer(arrays, "problem_norm", first, biases[0].reshape(-1))
         self._others = list(zip(weights[1:], biases[1:], strict=True))
         self._shape = (members, 1, hidden)
-        self._sigma = arrays["uncertainty"]
-        self._mean = float(arrays["problem_norm.mean"][_SIZE])
-        self._scale = float(arrays["problem_norm.scale"][_SIZE])
+        constant, self._by_spread, *by_kind = arrays["uncertainty"]
+        mean, scale = (arrays[f"problem_norm.{name}"][_COLUMNS] for name in ("mean", "scale"))
+        self._by_kind = np.stack(by_kind) * scale[:, None]
+        self._constant = constant - mean @ self._by_kind
+        self._limits = self._first.low[_COLUMNS], self._first.high[_COLUMNS]
 
     def known(self, candidates: Candidates) -> npt.NDArray[np.bool_]:
         """Mask of the candidates that the network has an output for."""
@@ -82,7 +91,7 @@ class LibraryNetwork:
         """Predict log(time / roofline) of each label, and its deviation."""
         x = self._first(features).reshape(self._shape)
         for weight, bias in self._others:
-            x = x / (1 + np.exp(-x))
+            x = x / (1 + np.exp(np.minimum(-x, _MOST_EXPONENT)))
             x = x @ weight
             x += bias
         members = x[:, 0]
@@ -92,10 +101,8 @@ class LibraryNetwork:
         own -= np.add.reduce(own) / count
         own *= own
         spread = np.log(np.sqrt(np.add.reduce(own) / count) + np.float32(SPREAD_FLOOR))
-        size = (min(max(features[_SIZE], self._first.low[_SIZE]), self._first.high[_SIZE])
-                - self._mean) * self._scale  # fmt: skip
-        constant, by_spread, by_size = self._sigma
-        sigma = constant + by_spread * spread + by_size * np.float32(size)
+        kind = np.minimum(np.maximum(features[_COLUMNS], self._limits[0]), self._limits[1])
+        sigma = self._constant + self._by_spread * spread + kind @ self._by_kind
         sigma = np.exp(np.minimum(np.maximum(sigma, MIN_LOG_SIGMA), MAX_LOG_SIGMA))
         return np.minimum(np.maximum(mean, -MAX_LOG_RATIO), MAX_LOG_RATIO), sigma
 

@@ -32,7 +32,7 @@ LIBRARY_DEFAULTS: dict[str, Any] = {
     "epochs": 80,
     "batch_problems": 256,
     "learning_rate": 4e-3,
-    "weight_decay": 0.02,
+    "weight_decay": 0.2,
     "patience": 80,
     "evaluate_every": 5,
     "temperature": 0.05,
@@ -42,7 +42,7 @@ _HUBER = 0.05
 _NEAR, _FLOOR = 0.3, 0.2
 """Log regret on which a time's weight decays, and what is left of it."""
 _MOST_REGRET = 1.0
-_TYPICAL_ERROR = 0.05
+_TYPICAL_ERROR, _MOST_NOISE = 0.05, 0.15
 _DROPOUT = 0.05
 _LEFT_OUT = 0.2
 """Share of the problems that each member leaves out."""
@@ -53,7 +53,7 @@ _OFFERED = 0.6
 _MAX_ERROR = 0.5
 _SIGMA_EPOCHS = 300
 _SIGMA_RATE = 0.03
-_SIGMA_DECAY = 1e-3
+_SIGMA_DECAY = 3e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class LabelArrays:
             spread(table.target),
             spread(known),
             spread(log_regrets(table)),
-            spread(table.noise),
+            spread(np.minimum(table.noise, _MOST_NOISE)),
         )
 
     def __len__(self) -> int:

@@ -41,6 +41,9 @@ class CollectOptions:
     """Timing processes; 0 for one per GPU. A CPU has one."""
     threads: tuple[int, ...] = ()
     """Thread counts to time a CPU with, each problem once per count; torch's own by default."""
+    noise: float | None = None
+    """Time the fastest of each problem again until the best time's error, half the width of its 95%
+    interval, is at most this share of it."""
     ray: str | None = None
     """Address of a Ray cluster to time on: `auto` or `host:6379`."""
     overwrite: bool = False
@@ -59,6 +62,8 @@ class CollectOptions:
         validation.whole_number("collect", "processes", self.processes, low=0)
         validation.whole_number("collect", "workers", self.workers, low=0)
         self._check_cpu()
+        if self.noise is not None and not 0 < self.noise <= 1:
+            validation.refuse("collect", "noise", self.noise, "a share above 0, at most 1")
         if self.chunk_size is not None:
             validation.whole_number("collect", "chunk-size", self.chunk_size, low=1)
 

@@ -18,7 +18,7 @@ from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progres
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.toolkit.training.train import TrainingResult, check_training, train
 from torch_diode.toolkit.validate import Validation, validate
-from torch_diode.types.errors import FileFaultError, MissingPartError
+from torch_diode.types.errors import FileFaultError
 
 StepResult = CollectionResult | TrainingResult | Validation
 
@@ -159,12 +159,6 @@ class _Pipeline:
             self._check_validation_set()
 
     def _check_training(self) -> None:
-        if not self.skip_collection and self.options.device == "cpu":
-            raise MissingPartError(
-                "collect-and-train: got --device cpu, where ATen alone is timed; expected a GPU, "
-                "since a model learns to choose; give --skip-training --skip-validation to collect "
-                "alone"
-            )
         with naming_file(self.model):
             is_there = self.model.exists()
         if is_there and not self.options.overwrite:

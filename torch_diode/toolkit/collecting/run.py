@@ -38,6 +38,7 @@ from torch_diode.types.problem import MMShape
 
 if TYPE_CHECKING:
     from torch_diode.collection.cluster.driver import RayCluster
+    from torch_diode.collection.workers.timing_worker import TimingSettings
 
 _TIMINGS = "diode_datasets/matmul"
 _FOREVER = 30 * 24 * 3600.0
@@ -84,8 +85,8 @@ class CollectionRun:
     def _check_method(self) -> None:
         if self.options.method == "feedback" and self.hardware.kind == CPU:
             raise MissingPartError(
-                "feedback: got the CPU; expected a GPU, since Inductor has one choice for a "
-                "matmul on the CPU and times none; use --method sweep"
+                "feedback: got the CPU; expected a GPU, since on a CPU Inductor times only linears "
+                "with constant weights, in a warm cache; use --method sweep"
             )
         if self.options.method == "sweep" and self.hardware.kind not in ("cuda", "cpu"):
             raise MissingPartError(
@@ -140,10 +141,12 @@ class CollectionRun:
                 count = total - sum(map(len, left.values()))
                 if count:
                     self._message(f"{parts.directory}: {count:,} problems are done")
-                store.on_append = _TimingProgress(total, count, self.progress)
+                timed = _TimingProgress(total, count, self.progress)
+                store.on_append = timed
                 for chip, undone in left.items():
                     if undone:
                         self._time(chip, undone, store)
+                self._wrong = timed.wrong
                 self._report_losses()
             return parts.finish(self._form)
         except KeyboardInterrupt:
@@ -191,6 +194,7 @@ class CollectionRun:
             "method": self.options.method,
             "search-space": self.options.search_space,
             "seed": self.options.seed,
+            **({} if self.options.noise is None else {"noise": self.options.noise}),
             **settings,
             **self._versions,
             "problems": hashlib.sha256(keys.encode()).hexdigest()[:16],
@@ -204,10 +208,14 @@ class CollectionRun:
         rule = self._rule(chip, problems)
         groups = plan.plan(problems, rule, library, self._chunk(problems))
         self._report_plan(chip, problems, groups)
+        from torch_diode.collection.workers.timing_worker import TimingSettings
+
+        options = self.options
+        settings = TimingSettings(library, chip, self._versions, options.seed, options.noise)
         if self._cluster is not None:
-            self._time_on_cluster(self._cluster, chip, groups, library, store)
+            self._cluster.time(groups, settings, lambda timed: timed.keep(store, self._left_out))
         else:
-            self._time_here(chip, groups, library, store)
+            self._time_here(groups, settings, store)
 
     def _library(self) -> KernelLibrary:
         if self.hardware.kind == CPU:
@@ -242,49 +250,19 @@ class CollectionRun:
         )
 
     def _time_here(
-        self,
-        chip: Hardware,
-        groups: Sequence[Group],
-        library: KernelLibrary,
-        store: TimingStore,
+        self, groups: Sequence[Group], settings: TimingSettings, store: TimingStore
     ) -> None:
         from torch_diode.collection.cluster.node import compiling_processes
-        from torch_diode.collection.sweep_run import GroupReport, SweepRun
+        from torch_diode.collection.sweep_run import SweepRun
 
-        names = self._devices.names
-        seed = self.options.seed
-        sweep = SweepRun(groups, library, chip, self._versions, seed, devices=names)
-        reports: list[GroupReport] = []
+        sweep = SweepRun(groups, settings, self._devices.names, left_out=self._left_out)
         processes = self.options.processes or compiling_processes()
-        sweep.run(store, processes, time.monotonic() + _FOREVER, reports.append)
+        sweep.run(store, processes, time.monotonic() + _FOREVER, lambda _: None)
         if sweep.lost:
             self._note(
                 f"{len(sweep.lost):,} timing processes were lost ({sweep.lost[-1]}) and "
                 "replaced; a kernel that did it is recorded as failed"
             )
-        self._wrong += sum(report.wrong for report in reports)
-        self._left_out += sweep.left_out
-
-    def _time_on_cluster(
-        self,
-        cluster: RayCluster,
-        chip: Hardware,
-        groups: Sequence[Group],
-        library: KernelLibrary,
-        store: TimingStore,
-    ) -> None:
-        from torch_diode.collection.cluster.node import NodeFinished
-        from torch_diode.collection.workers.timing_worker import TimingSettings
-
-        def keep(finished: NodeFinished) -> None:
-            if finished.dataset is None:
-                self._left_out.append(finished.problem)
-            else:
-                self._wrong += finished.dataset.table.column("status").to_pylist().count("wrong")
-                store.append(finished.dataset, finished.stalled)
-
-        settings = TimingSettings(library, chip, self._versions, self.options.seed)
-        cluster.time(groups, settings, keep)
 
     def _report_losses(self) -> None:
         if self._wrong:
@@ -333,13 +311,14 @@ class _TimingProgress:
 
     def __init__(self, total: int, done: int, progress: ProgressCallback) -> None:
         self.total, self.done, self.progress = total, done, progress
-        self.timings = 0
+        self.timings = self.wrong = 0
         self._start = time.monotonic()
         self._report()
 
     def __call__(self, finished: Dataset) -> None:
         self.done += 1
         self.timings += len(finished)
+        self.wrong += finished.table.column("status").to_pylist().count("wrong")
         self._report()
 
     def _report(self) -> None:
@@ -353,7 +332,7 @@ def _devices(device: str | None, workers: int) -> Devices:
         return find_devices(device, workers)
     except MissingPartError as fault:
         raise MissingPartError(
-            f"{fault}; collect where there is a GPU, give --device cpu to time ATen there, "
+            f"{fault}; collect where there is a GPU, give --device cpu to time a CPU, "
             f"or use the timings that come with torch-diode in {_TIMINGS}"
         ) from None
 

@@ -2,12 +2,12 @@ import json
 
 import pytest
 
-from tests.cli.program import told_off, torch_diode
+from tests.cli.program import inside, told_off, torch_diode
 
 COMPILES = """
-import sys
 import torch
-torch.compile(lambda a, b: (a @ b).relu())(torch.randn(8, 8), torch.randn(8, 8))
+torch.compiler.reset()
+torch.compile(torch.mm)(torch.randn(8, 8), torch.randn(8, 8))
 """
 PRINTS = """
 import ctypes, os, sys
@@ -40,11 +40,11 @@ def test_a_program_runs_with_its_arguments_and_ends_the_command_with_its_exit_co
 
 def test_decisions_as_on_a_chip_are_shown_even_of_a_program_that_fails(program):
     script = program(COMPILES + "raise SystemExit(4)")
-    ended = torch_diode("explain", "--hardware", "NVIDIA H200", script)
-    assert ended.returncode == 4, ended.stderr
-    assert "no model for this hardware" not in ended.stderr
-    assert "mm:8x8x8:float32:nn" in ended.stdout
-    assert "model nvidia-h200" in ended.stdout
+    ended = inside("explain", "--hardware", "NVIDIA H200", script)
+    assert ended.code == 4, ended.err
+    assert "no model for this hardware" not in ended.err
+    assert "mm:8x8x8:float32:nn" in ended.out
+    assert "model nvidia-h200" in ended.out
 
 
 def test_programs_get_json_alone_on_standard_output(program, monkeypatch):

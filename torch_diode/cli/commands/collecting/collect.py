@@ -21,6 +21,7 @@ def collect(
     processes: options.Processes = 0,
     workers: options.Workers = 0,
     threads: options.Threads = None,
+    noise: options.Noise = None,
     ray: options.Ray = None,
     overwrite: options.Overwrite = False,
     num_shapes: options.NumShapes = ShapeSampling.num_shapes,

@@ -21,6 +21,7 @@ def collect_shapeset(
     processes: options.Processes = 0,
     workers: options.Workers = 0,
     threads: options.Threads = None,
+    noise: options.Noise = None,
     ray: options.Ray = None,
     overwrite: options.Overwrite = False,
     operations: options.Operations = None,
