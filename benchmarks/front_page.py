@@ -1,10 +1,10 @@
-"""Plot and table of the README, from the results of the live benchmarks.
+"""Plot and tables of the README, from the results of the live benchmarks.
 
     python benchmarks/front_page.py            # writes both
     python benchmarks/front_page.py --check    # only checks that the table is up to date
 
-Reads `results/selection_live.json` and `results/models_live.json`, draws
-`results/selection_live.svg`, and writes the table between two markers in the README.
+Reads `results/selection_live.json`, `results/models_live.json` and `results/cpu_models.json`,
+draws `results/selection_live.svg`, and writes the tables between markers in the README.
 """
 
 from __future__ import annotations
@@ -26,6 +26,13 @@ from torch_diode.types.errors import DiodeError, FileFaultError
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 BEGIN, END = "<!-- measured -->", "<!-- measured: end -->"
+CPU_BEGIN, CPU_END = "<!-- measured on a CPU -->", "<!-- measured on a CPU: end -->"
+CPU_VARIANTS = {
+    "torch-diode": "torch-diode",
+    "frozen": "freezing",
+    "max-autotune, frozen": "`max-autotune`, freezing",
+    "torch-diode, frozen": "torch-diode, freezing",
+}
 LABELS = {
     ATEN: "torch.compile, ATen",
     DEFAULT: "max-autotune",
@@ -171,13 +178,33 @@ def plot(selection: dict[str, Any], path: Path) -> None:
         figure.savefig(file, format="svg", metadata={"Date": None})
 
 
-def put_in(text: str, made: str) -> str:
-    """Text of a README with the table replaced."""
-    before, _, rest = text.partition(BEGIN)
-    _, mark, after = rest.partition(END)
+def cpu_table(results: dict[str, Any]) -> str:
+    """Whole models on a CPU over plain torch.compile, in Markdown."""
+    cpu, summary = results["cpu"], results["summary"]
+    found = next(iter(summary.values()))  # the most threads come first
+    times, seconds = found["time over plain"], found["compile seconds over plain"]
+    named = f"{cpu['name']}, {cpu['threads']} threads, torch {results['torch']}, float32"
+    lines = [
+        f"| {named}: time over plain `torch.compile` | {' | '.join(CPU_VARIANTS.values())} |",
+        f"| --- |{' --- |' * len(CPU_VARIANTS)}",
+    ]
+    rows = {name: row for name, row in times.items() if name not in ("geomean", "models")}
+    for name, row in {**rows, "geometric mean": times["geomean"]}.items():
+        lines.append(f"| {name} | {_cells(row)} |")
+    return "\n".join([*lines, f"| compile seconds over plain | {_cells(seconds['geomean'])} |"])
+
+
+def _cells(row: dict[str, float]) -> str:
+    return " | ".join(_number(row.get(variant), 2) for variant in CPU_VARIANTS)
+
+
+def put_in(text: str, made: str, begin: str = BEGIN, end: str = END) -> str:
+    """Text of a README with the table between two markers replaced."""
+    before, _, rest = text.partition(begin)
+    _, mark, after = rest.partition(end)
     if not mark:
-        raise FileFaultError(f"got no {BEGIN} and {END}; expected both, with the table between")
-    return f"{before}{BEGIN}\n{made}\n{END}{after}"
+        raise FileFaultError(f"got no {begin} and {end}; expected both, with the table between")
+    return f"{before}{begin}\n{made}\n{end}{after}"
 
 
 def main() -> int:
@@ -196,6 +223,8 @@ def main() -> int:
     text = given.readme.read_text()
     try:
         wanted = put_in(text, table(selection, models))
+        cpu = json.loads((RESULTS / "cpu_models.json").read_text())
+        wanted = put_in(wanted, cpu_table(cpu), CPU_BEGIN, CPU_END)
     except DiodeError as fault:
         print(f"error: {given.readme}: {fault}", file=sys.stderr)
         return 2
