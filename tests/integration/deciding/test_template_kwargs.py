@@ -143,7 +143,7 @@ def test_even_k_is_what_inductor_derives(monkeypatch: pytest.MonkeyPatch) -> Non
         template = self.offered(tma=False)["triton::mm"]
         with template_kwargs.autotuning():
             own = torch_compat.template_kwargs_of(
-                self.handler, self._triton_inputs, template, self.op, {}, self._fixed_layout
+                self.handler, self._expanded_inputs, template, self.op, {}, self._fixed_layout
             )
         pairs.append((self._k_is_multiple_of(own.kwargs["BLOCK_K"]), own.kwargs["EVEN_K"]))
         return real(self, derived, config)

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from torch_diode.collection.cluster import node
 from torch_diode.collection.workers.interpreter import Interpreter
 
 
@@ -19,6 +18,9 @@ class ClusterWorker:
     """Actor that reserves a machine, one per machine."""
 
     def __init__(self) -> None:
+        # Only where the actor runs: the driver needs neither timers nor kernels.
+        from torch_diode.collection.cluster import node
+
         self._node = Interpreter(node.main)
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         # Reads all the time: two processes that send without reading would deadlock.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.model.features.table import ONCE
+from torch_diode.model.evaluation.regret import ONCE
 
 if TYPE_CHECKING:
     from torch_diode.model.evaluation.regret import Ids, Mask

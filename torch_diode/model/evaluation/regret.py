@@ -26,6 +26,8 @@ Ids = npt.NDArray[np.int64]
 Times = npt.NDArray[np.floating]
 Mask = npt.NDArray[np.bool_]
 
+ONCE = 1.0
+"""Noise given to a CPU's time that was measured too few times to tell."""
 _MEDIAN_ERROR = 1.2533
 _HALF_RANGE = 0.6745
 """Standard error of a median, and half the interquartile range, both over the deviation of normal

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.model.evaluation.regret import standard_errors
+from torch_diode.model.evaluation.regret import ONCE, standard_errors
 from torch_diode.model.features.cpu import cpu_features
 from torch_diode.model.features.extractor import config_arrays, joint_features, problem_features
 from torch_diode.model.features.names import CONFIG_NAMES, JOINT_NAMES
@@ -35,9 +35,9 @@ _BETWEEN_RUNS = 0.004
 """Standard error of a time between runs, however often it is measured in each."""
 _BETWEEN_CPU_RUNS = 0.01
 """The same on a CPU, where it depends on the pages that operands lie in."""
-SEVERAL, ONCE = 3, 1.0
+SEVERAL = 3
 """Of fewer samples than this, taken of what is far from the fastest, one disturbed moment of a CPU
-may be a multiple of the time: such a time has this noise."""
+may be a multiple of the time: such a time has the noise `ONCE`."""
 _LEAST_NOISE = 1e-4
 
 
