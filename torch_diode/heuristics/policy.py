@@ -19,7 +19,7 @@ LEAST = 2
 MOST_TIMES_TOP = 3
 CHANCE_SLOWER = 0.3
 """A single kernel replaces torch's own only if it is less likely than this to be slower."""
-CHANCE_MUCH_SLOWER, MUCH = 0.01, 0.04
+CHANCE_MUCH_SLOWER, MUCH = 0.05, 0.04
 """On a CPU, a candidate replaces plain torch's choice only if it is less likely than this to be
 slower by more than that, in log time,"""
 LEAST_GAIN = 0.01
