@@ -70,7 +70,8 @@ def library_choices(inputs: Any, op: str) -> dict[str, ExternKernelChoice]:
     """The libraries that can be called for this matmul under torch's settings now."""
     if why_unavailable() or not takes(inputs, op):
         return {}
-    sliced = isinstance(inputs.mat1mat2()[0].get_size()[0], (int, sympy.Integer))
+    batch = inputs.mat1mat2()[0].get_size()[0]
+    sliced = torch_compat.takes_slices() and isinstance(batch, (int, sympy.Integer))
     names = (ONEDNN, *CONVERTING) if op not in BATCHED or sliced else (ATEN_F32,)
     return {name: library_choice(name, op) for name in names}
 

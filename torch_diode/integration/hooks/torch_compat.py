@@ -381,6 +381,13 @@ def torch_release() -> str:
     return torch.__version__.partition("+")[0]
 
 
+def takes_slices() -> bool:
+    """True if a choice may be a product per matrix of a batch: the lowerings of views fail within
+    a choice before 2.13."""
+    major, minor = torch_release().split(".")[:2]
+    return (int(major), int(minor)) >= (2, 13)
+
+
 def installed_versions() -> dict[str, str]:
     """The releases of torch and triton, without build tags; empty for one not installed."""
     # Would take a quarter of the time of importing torch_diode.
