@@ -83,7 +83,7 @@ def main() -> None:
             f"Over all {scores.problems:,} problems recorded, its choices take "
             f"{scores.geomean:.4f} times the best. The report, for a\nbrowser: {output}"
         )
-    print("\nNext, a program of your own, without changing it:\n\n    torch-diode run program.py")
+    print("\nNext, what it decides in a program of your own:\n\n    torch-diode explain program.py")
 
 
 def decide() -> list[Decision]:

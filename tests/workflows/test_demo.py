@@ -37,4 +37,4 @@ def test_the_demo_compiles_here_and_compares_choices_for_an_h200_with_measured_t
     assert best <= ours
     assert str(page) in text
     assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
-    assert text.rstrip().endswith("torch-diode run program.py")
+    assert text.rstrip().endswith("torch-diode explain program.py")
