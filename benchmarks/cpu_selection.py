@@ -29,10 +29,9 @@ from _cpu_ways import DIODE, PLAIN, Bench, threads
 from _cpu_worker import onednn_first
 from _live import Row, attempted, begun, results_file, save
 
-from torch_diode.collection.timers.cpu_load import CpuWatch
+from torch_diode.collection.timers.cpu_load import CpuWatch, UnwatchedCpu
 from torch_diode.hardware import detect
 from torch_diode.heuristics.custom import CustomHeuristic
-from workflows.measuring.patient_watch import PatientWatch
 
 EXPECTED_S = 20.0
 """A problem starts only if that much time is left."""
@@ -49,7 +48,7 @@ def main() -> int:
     for number in given.threads:
         with threads(number):
             cache = 1 << 20 if given.dry else hardware.l3_bytes
-            watch = PatientWatch() if given.dry else CpuWatch()
+            watch = UnwatchedCpu() if given.dry else CpuWatch()
             bench = Bench(rule, head["seed"], cache, watch)
             there = {row["problem"] for row in rows if row["threads"] == number}
             for one in posed:

@@ -24,6 +24,7 @@ from torch_diode.cli.console.progress import ConsoleProgress
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cpu import CpuTimer, cpu_library
+from torch_diode.collection.timers.cpu_load import UnwatchedCpu
 from torch_diode.hardware import detect
 from torch_diode.integration.capture.trace import tracing
 from torch_diode.integration.deciding.record import Decision
@@ -36,7 +37,6 @@ from torch_diode.types.candidate import ATEN, ONEDNN
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.table import Table
-from workflows.measuring.patient_watch import PatientWatch
 
 SECONDS, LEAST_ROUNDS = 6.0, 5
 LOW = 0.2
@@ -136,7 +136,7 @@ def heuristic_for(problems: Sequence[td.MMShape], hardware: Hardware) -> tuple[t
 
 def measure(problems: Sequence[td.MMShape], hardware: Hardware) -> td.LookupTable:
     """Time ATen and oneDNN on these problems."""
-    timer = CpuTimer(cache_bytes=hardware.l3_bytes, watch=PatientWatch())
+    timer = CpuTimer(cache_bytes=hardware.l3_bytes, watch=UnwatchedCpu())
     releases = torch_compat.installed_versions()
     sweep = Sweep(hardware.name, Launcher(cpu_library()), timer, releases, threads=hardware.threads)
     found = []

@@ -23,8 +23,10 @@ from torch_diode.types.candidate import (
 )
 from torch_diode.types.problem import BATCHED
 
+NO_MEMORY = "DefaultCPUAllocator"
+"""In torch's error where a CPU's memory is not enough."""
 _POOL = 1 << 22
-_NO_POST_OP: tuple[str, list[float], str] = ("none", [], "")
+NO_POST_OP: tuple[str, list[float], str] = ("none", [], "")
 _SMALL = (4, 16, 16)
 """Sizes of the product that warms up the code of a library."""
 
@@ -91,10 +93,10 @@ def _aten(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, op: str) 
 def _onednn(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, op: str) -> Launch:
     linear = torch.ops.mkldnn._linear_pointwise.default
     if op not in BATCHED:
-        return functools.partial(linear, a, b.t(), bias, *_NO_POST_OP)
+        return functools.partial(linear, a, b.t(), bias, *NO_POST_OP)
 
     def run() -> torch.Tensor:
-        products = [linear(x, y.t(), None, *_NO_POST_OP) for x, y in zip(a, b, strict=True)]
+        products = [linear(x, y.t(), None, *NO_POST_OP) for x, y in zip(a, b, strict=True)]
         return torch.stack(products) if bias is None else torch.stack(products) + bias
 
     return run
@@ -126,7 +128,7 @@ def _converted(
 def _onednn_packed(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, _: str) -> Launch:
     linear = torch.ops.mkldnn._linear_pointwise.default
     weight = torch.ops.mkldnn._reorder_linear_weight(b.t().contiguous(), len(a))
-    return functools.partial(linear, a, weight, bias, *_NO_POST_OP)
+    return functools.partial(linear, a, weight, bias, *NO_POST_OP)
 
 
 def _mkl_packed(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, _: str) -> Launch:

@@ -12,11 +12,12 @@ import torch
 
 from torch_diode.collection.devices import BUSY_CPU, CPU
 from torch_diode.collection.kernels.compile import CompileOutcome
+from torch_diode.collection.kernels.cpu import NO_MEMORY
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cpu import CpuTimer
-from torch_diode.collection.timers.cpu_load import CpuWatch
+from torch_diode.collection.timers.cpu_load import UnwatchedCpu
 from torch_diode.collection.timers.cuda import CudaTimer
 from torch_diode.collection.timers.timer import Timer
 from torch_diode.collection.workers.pool import WORKING, ProgressMarker
@@ -26,16 +27,6 @@ from torch_diode.types.errors import MissingPartError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
-
-_NO_MEMORY = "DefaultCPUAllocator"
-"""In torch's error where a CPU's memory is not enough."""
-
-
-class _AcceptBusy(CpuWatch):
-    """Finds no sample disturbed."""
-
-    def disturbed(self) -> bool:
-        return False
 
 
 @dataclass(frozen=True)
@@ -52,7 +43,7 @@ class TimingSettings:
         """Create the sweep on the visible device; called once, in the timing process."""
         if self.hardware.kind == CPU:
             torch.set_num_threads(self.hardware.threads)
-            watch = _AcceptBusy() if os.environ.get(BUSY_CPU) else None
+            watch = UnwatchedCpu() if os.environ.get(BUSY_CPU) else None
             timer: Timer = CpuTimer(seed, self.hardware.l3_bytes, watch)
         else:
             device = torch.device("cuda", torch.cuda.current_device())
@@ -120,7 +111,7 @@ class TimingWorker:
                 "again"
             ) from None
         except RuntimeError as fault:
-            if _NO_MEMORY not in str(fault):
+            if NO_MEMORY not in str(fault):
                 raise
             raise MissingPartError(
                 f"{request.problem}: this machine has not enough memory for it; end what else uses "

@@ -19,12 +19,11 @@ from torch._inductor import ir, lowering
 from torch._inductor.select_algorithm import ExternKernelChoice
 from torch._inductor.virtualized import V
 
-from torch_diode.collection.kernels.cpu import library_call
+from torch_diode.collection.kernels.cpu import NO_POST_OP, library_call
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.candidate import ATEN_F32, CONVERTING, ONEDNN
 from torch_diode.types.problem import BATCHED
 
-_NO_POST_OP: tuple[str, list[float], str] = ("none", [], "")
 _PLAIN_PRECISIONS = ("none", "ieee")
 
 
@@ -93,7 +92,7 @@ def _linear(_: str, *operands: Any) -> Any:
     *bias, a, b = operands
     operator = torch.ops.mkldnn._linear_pointwise.default
     weight = ir.PermuteView.create(b, [1, 0])
-    return ir.FallbackKernel.create(operator, a, weight, bias[0] if bias else None, *_NO_POST_OP)
+    return ir.FallbackKernel.create(operator, a, weight, bias[0] if bias else None, *NO_POST_OP)
 
 
 def _slices(_: str, *operands: Any) -> Any:
