@@ -21,9 +21,9 @@ import torch_diode as td
 from torch_diode.candidates.space import candidate_space
 from torch_diode.cli.console.output import print_table
 from torch_diode.cli.console.progress import ConsoleProgress
-from torch_diode.collection.kernels.launch import Launcher
+from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.sweep import Sweep
-from torch_diode.collection.timers.cpu import CpuTimer, cpu_library
+from torch_diode.collection.timers.cpu import CpuTimer
 from torch_diode.collection.timers.cpu_load import UnwatchedCpu
 from torch_diode.hardware import detect
 from torch_diode.integration.capture.trace import tracing
@@ -138,7 +138,7 @@ def measure(problems: Sequence[td.MMShape], hardware: Hardware) -> td.LookupTabl
     """Time ATen and oneDNN on these problems."""
     timer = CpuTimer(cache_bytes=hardware.l3_bytes, watch=UnwatchedCpu())
     releases = torch_compat.installed_versions()
-    sweep = Sweep(hardware.name, Launcher(cpu_library()), timer, releases, threads=hardware.threads)
+    sweep = Sweep(hardware.name, CpuKernels(), timer, releases, threads=hardware.threads)
     found = []
     with ConsoleProgress() as bar:
         for done, problem in enumerate(problems, 1):

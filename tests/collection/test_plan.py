@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from torch_diode.collection import plan
-from torch_diode.collection.timers.cpu import cpu_library
+from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.hardware import detect, known
 from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
@@ -19,7 +19,7 @@ ODD = [MMShape("mm", 63, 127, 255 + 2 * i) for i in range(3)]
 
 def test_problems_of_one_kind_are_grouped():
     mixed = [EVEN[0], ODD[0], EVEN[1], ODD[1], EVEN[2]]
-    groups = plan.plan(mixed, plan.libraries(detect("cpu")), cpu_library())
+    groups = plan.plan(mixed, plan.libraries(detect("cpu")), CpuKernels())
     assert [[p for p, _ in group.tasks] for group in groups] == [EVEN[:3], ODD[:2]]
     assert [group.name for group in groups] == ["mm bfloat16 nn /1/8/8", "mm bfloat16 nn /1/1/1"]
 
@@ -60,7 +60,7 @@ def test_how_a_size_divides_counts_only_where_memory_is_read_along_it():
 
 
 def test_a_group_has_at_most_a_chunk_of_problems():
-    groups = plan.plan(EVEN, plan.libraries(detect("cpu")), cpu_library(), chunk=2)
+    groups = plan.plan(EVEN, plan.libraries(detect("cpu")), CpuKernels(), chunk=2)
     assert [len(group.tasks) for group in groups] == [2, 2, 1]
     assert [p for group in groups for p, _ in group.tasks] == EVEN
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pytest
 
 from torch_diode.collection import plan
+from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.store.journal import TimingStore
 from torch_diode.collection.sweep_run import SweepRun
-from torch_diode.collection.timers.cpu import cpu_library
 from torch_diode.collection.workers.scheduler import GroupReport
 from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.hardware import detect
@@ -24,8 +24,8 @@ PROBLEMS = [
 
 
 def sweep_run(problems: list[MMShape], devices: tuple[str, ...] = ("cpu",)) -> SweepRun:
-    groups = plan.plan(problems, plan.libraries(CPU), cpu_library())
-    return SweepRun(groups, TimingSettings(cpu_library(), CPU, {"torch": "2.13.0"}), devices)
+    groups = plan.plan(problems, plan.libraries(CPU), CpuKernels())
+    return SweepRun(groups, TimingSettings(CpuKernels(), CPU, {"torch": "2.13.0"}), devices)
 
 
 @pytest.mark.parametrize("devices", [("cpu",), ("cpu", "cpu")])
@@ -61,10 +61,10 @@ class SlowSettings(TimingSettings):
 
 def test_at_the_deadline_the_current_problem_is_finished_and_stored(tmp_path):
     problems = [MMShape("mm", 8 * i, 24, 24, dtype="float32") for i in range(1, 20)]
-    groups = plan.plan(problems, plan.libraries(CPU), cpu_library())
+    groups = plan.plan(problems, plan.libraries(CPU), CpuKernels())
     reports: list[GroupReport] = []
     deadline = time.monotonic() + 10
-    settings = SlowSettings(cpu_library(), CPU, {"torch": "2.13.0"}, until=deadline + 2)
+    settings = SlowSettings(CpuKernels(), CPU, {"torch": "2.13.0"}, until=deadline + 2)
     run = SweepRun(groups[:1], settings, ("cpu",))
     with TimingStore(tmp_path) as store:
         run.run(store, 1, deadline, reports.append)

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from torch_diode.candidates.cpu.cpp_gemm import cpp_configs
 from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
 from torch_diode.candidates.space import candidate_space, canonical_candidate
 from torch_diode.collection.devices import CPU
-from torch_diode.collection.kernels.launch import Launcher
-from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelLibrary, KernelSpec
+from torch_diode.collection.kernels.cpp import CpuKernels
+from torch_diode.collection.kernels.launch import launcher_of
+from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelLibrary
 from torch_diode.collection.kernels.operands import bytes_needed
 from torch_diode.collection.kernels.source import unit_of
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, LIBRARIES
@@ -43,14 +45,14 @@ class Group:
 
     name: str
     tasks: tuple[Task, ...]
-    specs: tuple[KernelSpec, ...]
+    specs: tuple[Any, ...]
     """The kernels needed, each once."""
 
     @classmethod
-    def of(cls, name: str, tasks: Sequence[Task], library: KernelLibrary) -> Group:
+    def of(cls, name: str, tasks: Sequence[Task], library: KernelLibrary | CpuKernels) -> Group:
         """A group of these problems with all kernels they need."""
-        launcher = Launcher(library)
-        specs: dict[KernelSpec, None] = {}
+        launcher = launcher_of(library)
+        specs: dict[Any, None] = {}
         for problem, candidates in tasks:
             for candidate in candidates:
                 if candidate.config is not None:
@@ -83,7 +85,7 @@ def listed(lists: CandidateRule, hardware: Hardware) -> CandidateRule:
 
 
 def libraries(hardware: Hardware) -> CandidateRule:
-    """The libraries of a CPU, without the C++ template, which is compiled for each problem."""
+    """The libraries of a CPU, where the C++ template cannot be compiled."""
 
     def rule(problem: MMShape) -> Candidates:
         space = candidate_space(problem, hardware)
@@ -93,7 +95,10 @@ def libraries(hardware: Hardware) -> CandidateRule:
 
 
 def plan(
-    problems: Sequence[MMShape], rule: CandidateRule, library: KernelLibrary, chunk: int = CHUNK
+    problems: Sequence[MMShape],
+    rule: CandidateRule,
+    library: KernelLibrary | CpuKernels,
+    chunk: int = CHUNK,
 ) -> list[Group]:
     """Groups of at most `chunk` problems of one kind, kinds in order of first occurrence."""
     kinds: dict[tuple[Any, ...], list[MMShape]] = {}
@@ -150,11 +155,11 @@ def check_problems(problems: Sequence[MMShape], hardware: Hardware) -> None:
 
 
 def memory_needed(problem: MMShape, hardware: Hardware) -> int:
-    """Bytes of device memory needed to time and check a problem; each library of a CPU has a weight
-    of its own, and packs it from a copy."""
+    """Bytes of device memory needed to time and check a problem; each candidate of a CPU has a
+    weight of its own, and packs it from a copy."""
     needed = bytes_needed(problem) + _CHECKING_BYTES * problem.B * problem.M * problem.N
     if hardware.kind == CPU:
-        copies = 2 * len(LIBRARIES)
+        copies = 2 * (len(LIBRARIES) + len(cpp_configs(problem, hardware)))
         needed += copies * problem.B * problem.K * problem.N * DTYPE_BYTES[problem.dtype]
     return needed
 

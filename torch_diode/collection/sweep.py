@@ -11,6 +11,7 @@ import torch
 
 from torch_diode.collection.kernels import cpu
 from torch_diode.collection.kernels.compile import CompileOutcome
+from torch_diode.collection.kernels.cpp import CppLaunch, CpuKernels
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelSpec
 from torch_diode.collection.kernels.operands import (
@@ -22,7 +23,7 @@ from torch_diode.collection.kernels.operands import (
 from torch_diode.collection.kernels.reference import Reference, is_close
 from torch_diode.collection.kernels.split_k import split_launch
 from torch_diode.collection.timers.timer import Launch, Measurement, Timer
-from torch_diode.types.candidate import ATEN, DECOMPOSE_K, LIBRARIES, Candidate
+from torch_diode.types.candidate import ATEN, CPP_GEMM, DECOMPOSE_K, LIBRARIES, Candidate
 from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape
@@ -41,10 +42,10 @@ class Sweep:
     """
 
     hardware: str
-    launcher: Launcher
+    launcher: Launcher | CpuKernels
     timer: Timer
     releases: Mapping[str, str]
-    outcomes: Mapping[KernelSpec, CompileOutcome] = field(default_factory=dict)
+    outcomes: Mapping[Any, CompileOutcome] = field(default_factory=dict)
     shared_memory: int = 0
     seed: int = 0
     band: float | None = None
@@ -78,7 +79,8 @@ class Sweep:
         calls = _calls(launches, runnable)
         if self._on_cpu:
             ran = {candidates[i].template for i in runnable}
-            self.timer.keep_cached(cpu.warm_up(sorted(ran), tensors))
+            built = [call.warm_up for call in calls if isinstance(call, CppLaunch)]
+            self.timer.keep_cached(cpu.warm_up(sorted(ran), tensors, built))
         measured = self.timer.measure(calls)
         if self.band is not None:
             vendor = [n for n, i in enumerate(runnable) if candidates[i].template == ATEN]
@@ -94,8 +96,8 @@ class Sweep:
     def _prepare(
         self, tensors: Operands, candidate: Candidate
     ) -> tuple[Kernel | None, Launch | None, str]:
-        if self._on_cpu and candidate.template in LIBRARIES:
-            launch, status = self._prepare_library(tensors, candidate.template)
+        if self._on_cpu and candidate.template in (*LIBRARIES, CPP_GEMM):
+            launch, status = self._prepare_on_cpu(tensors, candidate)
             return None, launch, status
         if candidate.template == ATEN:
             return None, tensors.aten(), "ok"
@@ -103,28 +105,42 @@ class Sweep:
             kernel = (DECOMPOSE_K, tensors.problem.dtype, candidate.split_k)
             return kernel, split_launch(tensors, candidate.split_k), "ok"
         try:
-            spec = self.launcher.spec_for(tensors.problem, candidate)
+            launcher: Any = self.launcher
+            spec = launcher.spec_for(tensors.problem, candidate)
             outcome = self.outcomes.get(spec)
             if outcome is not None and outcome.error:
                 return spec, None, "failed"
             if outcome is not None and not outcome.fits(self.shared_memory):
                 return spec, None, "out_of_resources"
-            return spec, self.launcher.bind(spec, tensors), "ok"
+            return spec, launcher.bind(spec, tensors), "ok"
         except KernelInfeasibleError:
             return None, None, "out_of_resources"
 
-    def _prepare_library(self, tensors: Operands, template: str) -> tuple[Launch | None, str]:
-        """A library's call, and the outcome of its first run; ATen's result is the reference."""
+    def _prepare_on_cpu(self, tensors: Operands, candidate: Candidate) -> tuple[Launch | None, str]:
+        """A call, and the outcome of its first run; ATen's result is the reference."""
         try:
-            launch = cpu.library_launch(template, tensors)
+            launch = self._launch_on_cpu(tensors, candidate)
             result = launch()
+        except KernelInfeasibleError:
+            return None, "failed"
         except RuntimeError as fault:
             if cpu.NO_MEMORY in str(fault):
                 raise
             return None, "failed"  # oneDNN raises where it has no kernel
-        if template == ATEN:
+        if candidate.template == ATEN:
             tensors.out.copy_(result)
         return launch, "ok" if is_close(result, tensors.out) else "wrong"
+
+    def _launch_on_cpu(self, tensors: Operands, candidate: Candidate) -> Launch:
+        if candidate.template in LIBRARIES:
+            return cpu.library_launch(candidate.template, tensors)
+        kernels: Any = self.launcher
+        spec = kernels.spec_for(tensors.problem, candidate)
+        outcome = self.outcomes.get(spec)
+        if outcome is not None and outcome.error:
+            raise KernelInfeasibleError(outcome.error)
+        launch: Launch = kernels.bind(spec, tensors)
+        return launch
 
     def _verify(
         self,

@@ -42,10 +42,12 @@ class SweepRun:
         store: TimingStore,
         processes: int,
         deadline: float,
-        report: Callable[[GroupReport], None],
+        report: Callable[[GroupReport], None] = lambda _: None,
+        compiled: Callable[[int, int], None] = lambda *_: None,
     ) -> list[CompileOutcome]:
         """Compile and time until done, or until the deadline (`time.monotonic`): then each timing
-        process finishes its current problem, and the rest is dropped.
+        process finishes its current problem, and the rest is dropped. `compiled` is called with the
+        number of kernels that are compiled, and of all.
 
         Returns the compile outcome of each kernel.
         """
@@ -53,12 +55,16 @@ class SweepRun:
             self.lost = scheduler.lost
             for group in self.groups:
                 scheduler.add_group(group)
+            kernels, known = len({spec for group in self.groups for spec in group.specs}), 0
             while scheduler.busy:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     scheduler.close()
                 for timed in scheduler.advance(min(left, _LONGEST_WAIT_S) if left > 0 else None):
                     timed.keep(store, self.left_out)
+                if len(scheduler.ahead.outcomes) > known:
+                    known = len(scheduler.ahead.outcomes)
+                    compiled(known, kernels)
             for unfinished in scheduler.unfinished_groups():
                 if unfinished.problems:
                     report(unfinished)

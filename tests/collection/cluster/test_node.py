@@ -10,7 +10,7 @@ import pytest
 from torch_diode.collection import plan
 from torch_diode.collection.cluster.node import NodeReady, NodeSettings
 from torch_diode.collection.cluster.ray_actor import ClusterWorker, NodeGoneError
-from torch_diode.collection.timers.cpu import cpu_library
+from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.workers.scheduler import TimedProblem
 from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.hardware import detect
@@ -34,8 +34,8 @@ def test_a_node_reports_its_hardware_and_times_groups():
     worker = ClusterWorker()
     (ready,) = receive(worker, [NodeSettings("cpu")], 1)
     assert ready == NodeReady(detect("cpu"), 1, versions(), cpu_libraries())
-    settings = TimingSettings(cpu_library(), detect("cpu"), versions())
-    groups = plan.plan(PROBLEMS, plan.libraries(detect("cpu")), cpu_library(), 2)
+    settings = TimingSettings(CpuKernels(), detect("cpu"), versions())
+    groups = plan.plan(PROBLEMS, plan.libraries(detect("cpu")), CpuKernels(), 2)
     messages = receive(worker, [settings, *groups], len(PROBLEMS))
     assert all(isinstance(m, TimedProblem) and len(m.dataset) >= 2 for m in messages)
     assert sorted(message.problem for message in messages) == sorted(PROBLEMS)

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.collection.crashing_kernels import CrashingSettings
+from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.plan import Group
-from torch_diode.collection.timers.cpu import cpu_library
 from torch_diode.collection.workers.pool import WorkerError
 from torch_diode.collection.workers.scheduler import Scheduler, TimedProblem
 from torch_diode.collection.workers.timing_worker import TimingSettings
@@ -135,7 +135,7 @@ class CrashingAten(TimingSettings):
 
 
 def test_aten_can_be_the_crashing_candidate():
-    with Scheduler(CrashingAten(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
+    with Scheduler(CrashingAten(CpuKernels(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
         scheduler.add_group(group(PROBLEMS, [ATEN]))
         timed_problems = run_to_end(scheduler)
     assert {t.problem: statuses(t)[ATEN] for t in timed_problems} == {
@@ -149,7 +149,7 @@ class NeverStarting(TimingSettings):
 
 
 def test_processes_that_never_start_stop_the_run():
-    with Scheduler(NeverStarting(cpu_library(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
+    with Scheduler(NeverStarting(CpuKernels(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
         scheduler.add_group(group(PROBLEMS, [ATEN]))
         with pytest.raises(WorkerError, match="before its first problem, 3 times in a row"):
             run_to_end(scheduler)
@@ -177,7 +177,7 @@ class Blocking(TimingSettings):
 def test_a_closed_scheduler_finishes_the_current_problem(tmp_path):
     for name in ("begun", "go"):
         os.mkfifo(tmp_path / name)
-    settings = Blocking(cpu_library(), detect("cpu"), {}, folder=tmp_path)
+    settings = Blocking(CpuKernels(), detect("cpu"), {}, folder=tmp_path)
     with Scheduler(settings, ("cpu",), 1) as scheduler:
         scheduler.add_group(group(PROBLEMS, [ATEN]))
         scheduler.advance(0)

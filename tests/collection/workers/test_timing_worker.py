@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torch_diode.collection.timers.cpu import cpu_library
+from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.workers.pool import WORKING
 from torch_diode.collection.workers.timing_worker import TimingRequest, TimingSettings, TimingWorker
 from torch_diode.hardware import detect
@@ -25,7 +25,7 @@ def steps() -> list[int]:
 
 @pytest.fixture
 def worker(steps):
-    settings = TimingSettings(cpu_library(), detect("cpu"), {"torch": "2.13.0"})
+    settings = TimingSettings(CpuKernels(), detect("cpu"), {"torch": "2.13.0"})
     return TimingWorker(settings, steps.append, seed=0)
 
 

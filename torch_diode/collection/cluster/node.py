@@ -50,7 +50,7 @@ def serve(connection: Connection) -> None:
     libraries = cpu_libraries() if chip.kind == CPU else {}
     connection.send(NodeReady(chip, len(devices.names), versions(), libraries))
     settings: TimingSettings = connection.recv()
-    processes = node_settings.processes or compiling_processes()
+    processes = node_settings.processes or compiling_processes(chip.kind == CPU)
     while True:
         with Scheduler(settings, devices.names, processes) as scheduler:
             settings = _time(connection, scheduler)
@@ -69,9 +69,11 @@ def _time(connection: Connection, scheduler: Scheduler) -> TimingSettings:
             connection.send(timed)
 
 
-def compiling_processes() -> int:
-    """Number of compiling processes: all cores but one to launch kernels and one to store."""
-    return max((os.cpu_count() or 2) - 2, 1)
+def compiling_processes(on_cpu: bool = False) -> int:
+    """Number of compiling processes: all cores but one to launch kernels and one to store; all of
+    them for a CPU's kernels, since nothing is timed meanwhile."""
+    cores = os.cpu_count() or 2
+    return cores if on_cpu else max(cores - 2, 1)
 
 
 def main(connection: Connection) -> None:

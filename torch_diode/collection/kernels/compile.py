@@ -36,7 +36,8 @@ class CompileOutcome:
     `stack_bytes` per thread: a matmul kernel uses the stack only for spilled registers.
     """
 
-    spec: KernelSpec
+    spec: Any
+    """A `KernelSpec`, or a `CppKernelSpec` on a CPU."""
     seconds: float
     shared_bytes: int = 0
     registers: int = 0

@@ -64,15 +64,18 @@ def library_call(
     return _CALLS[template](a, b, bias, op)
 
 
-def warm_up(templates: Sequence[str], tensors: Operands) -> Callable[[], None]:
-    """A function that runs the libraries' code on a small product, and reads the activations."""
+def warm_up(
+    templates: Sequence[str], tensors: Operands, kernels: Sequence[Launch] = ()
+) -> Callable[[], None]:
+    """A function that runs the code of libraries, on a small product, and of kernels, and reads the
+    activations."""
     m, n, k = _SMALL
     a, b = (torch.ones(size, dtype=tensors.a.dtype) for size in ((m, k), (k, n)))
     calls = [_CALLS[name](a, b, None, "mm") for name in templates if name in _CALLS]
     activations = tensors.a.mT if tensors.problem.transpose_a else tensors.a
 
     def run() -> None:
-        for call in calls:
+        for call in (*calls, *kernels):
             call()
         activations.sum()
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec, SweepKernel
 from torch_diode.collection.kernels.operands import Operands
 from torch_diode.collection.kernels.source import unit_of
@@ -71,6 +72,11 @@ class Launcher:
         kernel = self._library.kernel_for(spec)
         compiled = kernel.load(tensors.a, tensors.b, tensors.out, tensors.bias)
         return kernel, compiled, tuple(spec.constants.values())
+
+
+def launcher_of(library: KernelLibrary | CpuKernels) -> Launcher | CpuKernels:
+    """The launcher of a device's kernels; those of a CPU are launched as they are."""
+    return library if isinstance(library, CpuKernels) else Launcher(library)
 
 
 def _kind(problem: MMShape) -> tuple[Any, ...] | None:

@@ -18,8 +18,6 @@ from typing import Any
 
 import torch
 
-from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelLibrary
-from torch_diode.collection.kernels.source import SourceKey, TemplateSource
 from torch_diode.collection.timers.cpu_load import CpuWatch
 from torch_diode.collection.timers.timer import Launch, Measurement, Rounds, Timer
 from torch_diode.types.errors import DiodeError
@@ -141,12 +139,3 @@ def lower_mean(samples: Sequence[float]) -> Measurement:
 
 def _nothing() -> None:
     pass
-
-
-def cpu_library() -> KernelLibrary:
-    """A library without kernels, since Triton templates do not run on the CPU."""
-    return KernelLibrary(_no_kernels, num_sms=0)
-
-
-def _no_kernels(key: SourceKey) -> TemplateSource:
-    raise KernelInfeasibleError(f"{key.template}: got the CPU; expected a GPU")

@@ -15,10 +15,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
+from typing import Any
 
 from torch_diode.collection.devices import CPU
 from torch_diode.collection.kernels.compile import CompileOutcome, use_inductors_ptxas
-from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelSpec
+from torch_diode.collection.kernels.library import KernelInfeasibleError
 from torch_diode.collection.plan import Group
 from torch_diode.collection.store.journal import TimingStore
 from torch_diode.collection.workers.compile_ahead import CompileAhead
@@ -75,7 +76,7 @@ class ScheduledGroup:
     """Progress of a group: the problems left, and totals of those done."""
 
     report: GroupReport
-    missing: set[KernelSpec]
+    missing: set[Any]
     """Kernels not compiled yet."""
     todo: deque[ProblemTask] = field(default_factory=deque)
     left: int = 0
@@ -128,10 +129,12 @@ class Scheduler:
     ) -> None:
         """`report` is called with each group that is done."""
         self._settings = settings
+        self._on_cpu = settings.hardware.kind == CPU
+        """A CPU compiles and times in turn: a compiler would disturb what is timed."""
         self._report = report
         self._groups: list[ScheduledGroup] = []
         self._current: dict[int, ScheduledGroup] = {}
-        self._submitted: set[KernelSpec] = set()
+        self._submitted: set[Any] = set()
         self._unusable: list[CompileOutcome] = []
         """Kernels not to launch; each timing process is sent those new to it."""
         self._unusable_sent = [0] * len(devices)
@@ -145,10 +148,12 @@ class Scheduler:
             for index, name in enumerate(devices)
         ]
         self._timing: WorkerPool[ProblemTask, TimingResult] = WorkerPool(
-            factories, fresh=settings.hardware.kind == CPU
+            factories, fresh=self._on_cpu
         )
         arch = settings.hardware.arch.removeprefix("sm_")
-        self.ahead = CompileAhead([], int(arch) if arch.isdigit() else 0, processes)
+        self.ahead = CompileAhead(
+            [], int(arch) if arch.isdigit() else 0, processes, fresh=self._on_cpu
+        )
 
     def __enter__(self) -> Scheduler:
         return self
@@ -199,6 +204,7 @@ class Scheduler:
         # Started here, not in __init__: forked now, they have the groups added before.
         if not self._closing:
             self._timing.start()
+        self.ahead.paused = self._on_cpu and bool(self._timing.unfinished_jobs())
         self.ahead.assign_jobs()
         self._assign()
         wait(self.connections(), timeout)
@@ -215,6 +221,8 @@ class Scheduler:
             self._unusable.append(outcome)
 
     def _assign(self) -> None:
+        if self._on_cpu and self.ahead.unfinished_jobs():
+            return
         for index in self._timing.idle():
             group = self._choose(index)
             if group is not None:

@@ -6,15 +6,17 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
 from torch_diode.collection.devices import BUSY_CPU, CPU
 from torch_diode.collection.kernels.compile import CompileOutcome
+from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.kernels.cpu import NO_MEMORY
-from torch_diode.collection.kernels.launch import Launcher
-from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
+from torch_diode.collection.kernels.launch import launcher_of
+from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cpu import CpuTimer
 from torch_diode.collection.timers.cpu_load import UnwatchedCpu
@@ -33,13 +35,13 @@ from torch_diode.types.timing import Timing
 class TimingSettings:
     """Settings shared by all timing processes of a run."""
 
-    library: KernelLibrary
+    library: KernelLibrary | CpuKernels
     hardware: Hardware
     releases: Mapping[str, str]
     seed: int = 0
     band: float | None = None
 
-    def sweep(self, outcomes: Mapping[KernelSpec, CompileOutcome], seed: int) -> Sweep:
+    def sweep(self, outcomes: Mapping[Any, CompileOutcome], seed: int) -> Sweep:
         """Create the sweep on the visible device; called once, in the timing process."""
         if self.hardware.kind == CPU:
             torch.set_num_threads(self.hardware.threads)
@@ -50,7 +52,7 @@ class TimingSettings:
             timer = CudaTimer(device, self.hardware.l2_bytes, seed)
         return Sweep(
             self.hardware.name,
-            Launcher(self.library),
+            launcher_of(self.library),
             timer,
             self.releases,
             outcomes,
@@ -91,7 +93,7 @@ class TimingWorker:
     """Processes timing requests, in a process that any of them may end."""
 
     def __init__(self, settings: TimingSettings, mark: ProgressMarker, seed: int) -> None:
-        self._outcomes: dict[KernelSpec, CompileOutcome] = {}
+        self._outcomes: dict[Any, CompileOutcome] = {}
         self._sweep = settings.sweep(self._outcomes, seed)
         self._mark = mark
         self._cuda = self._sweep.timer.device.type == "cuda"

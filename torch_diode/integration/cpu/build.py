@@ -96,6 +96,9 @@ def _graph(problem: MMShape) -> tuple[torch.fx.GraphModule, list[Tensor]]:
 class _OnlyChoice(InductorChoices):
     """Gives every matmul to the template."""
 
+    decides_alone = True
+    """No heuristic is asked."""
+
     def __init__(self, config: CppGEMMConfig) -> None:
         super().__init__()
         self._config = config

@@ -93,6 +93,8 @@ class HandlerSlot:
     def _compose(self, handler: Any) -> Any | None:
         from torch._inductor.choices import InductorChoices
 
+        if getattr(handler, "decides_alone", False):
+            return None
         if not isinstance(handler, InductorChoices):
             # Torch accepts any object with the right methods; our mixins would hide them.
             raise Abstained(f"choices handler {type(handler).__name__} is no InductorChoices")

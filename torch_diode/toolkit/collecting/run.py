@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_diode.collection import plan
 from torch_diode.collection.devices import BUSY_CPU, CPU, Devices, by_threads, find_devices
+from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.plan import Group
 from torch_diode.collection.store.journal import DISCARDED, TimingStore
@@ -23,7 +24,6 @@ from torch_diode.collection.store.output import (
     output_file,
     settings_digest,
 )
-from torch_diode.collection.timers.cpu import cpu_library
 from torch_diode.collection.workers.fork_safety import run_in_subprocess
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware.versions import cpu_libraries, versions
@@ -204,8 +204,8 @@ class CollectionRun:
         if self.options.method == "feedback":
             self._autotune(problems, store)
             return
-        library = self._library()
-        rule = self._rule(chip, problems)
+        library = self._library(chip)
+        rule = self._rule(chip, problems, library)
         groups = plan.plan(problems, rule, library, self._chunk(problems))
         self._report_plan(chip, problems, groups)
         from torch_diode.collection.workers.timing_worker import TimingSettings
@@ -217,12 +217,22 @@ class CollectionRun:
         else:
             self._time_here(groups, settings, store)
 
-    def _library(self) -> KernelLibrary:
-        if self.hardware.kind == CPU:
-            return cpu_library()
+    def _library(self, chip: Hardware) -> KernelLibrary | CpuKernels:
+        if chip.kind == CPU:
+            return self._cpu_kernels(chip)
         from torch_diode.integration.capture.template_source import template_source
 
         return KernelLibrary(template_source, self.hardware.units)
+
+    def _cpu_kernels(self, chip: Hardware) -> CpuKernels:
+        """Those of the C++ template, where one can be compiled here."""
+        from torch_diode.integration.cpu.build import build
+        from torch_diode.integration.cpu.cpp_gemm import why_unavailable
+
+        if reason := why_unavailable(chip):
+            self._note(f"kernels of the C++ template left out: {reason}")
+            return CpuKernels()
+        return CpuKernels(build, chip.threads)
 
     def _chunk(self, problems: Sequence[MMShape]) -> int:
         """Problems per group; on a cluster few enough that every machine gets several groups."""
@@ -256,13 +266,18 @@ class CollectionRun:
         from torch_diode.collection.sweep_run import SweepRun
 
         sweep = SweepRun(groups, settings, self._devices.names, left_out=self._left_out)
-        processes = self.options.processes or compiling_processes()
-        sweep.run(store, processes, time.monotonic() + _FOREVER, lambda _: None)
+        processes = self.options.processes or compiling_processes(self.hardware.kind == CPU)
+        sweep.run(store, processes, time.monotonic() + _FOREVER, compiled=self._report_compiled)
         if sweep.lost:
             self._note(
                 f"{len(sweep.lost):,} timing processes were lost ({sweep.lost[-1]}) and "
                 "replaced; a kernel that did it is recorded as failed"
             )
+
+    def _report_compiled(self, done: int, total: int) -> None:
+        # On a GPU kernels are compiled while others are timed, and the problems tell how far it is.
+        if self.hardware.kind == CPU:
+            self.progress(Progress("Compiling", done, total, "kernels"))
 
     def _report_losses(self) -> None:
         if self._wrong:
@@ -281,13 +296,17 @@ class CollectionRun:
                 "slept, while they were taken"
             )
 
-    def _rule(self, chip: Hardware, problems: Sequence[MMShape]) -> plan.CandidateRule:
-        if chip.kind == CPU and self.options.search_space == "EXHAUSTIVE":
-            return plan.libraries(chip)
+    def _rule(
+        self, chip: Hardware, problems: Sequence[MMShape], library: KernelLibrary | CpuKernels
+    ) -> plan.CandidateRule:
+        if isinstance(library, CpuKernels) and not library.builds:
+            exhaustive = plan.libraries(chip)
+        else:
+            exhaustive = plan.exhaustive(chip)
+        if self.options.search_space == "EXHAUSTIVE":
+            return exhaustive
         if chip.kind == CPU:
             return plan.listed(lambda _: Candidates.of([Candidate(ATEN)]), chip)
-        if self.options.search_space == "EXHAUSTIVE":
-            return plan.exhaustive(chip)
         if self._cluster is not None:
             # Nothing is timed here, and a process with threads should not be forked.
             lists = default_lists(problems, chip)
