@@ -79,6 +79,9 @@ class RunOptions:
         list[int] | None,
         typer.Option(help="Thread counts to time a CPU with, such as 1 2; torch's own by default."),
     ] = None
+    libraries_only: Annotated[
+        bool, typer.Option("--libraries", help="On a CPU: library calls only, nothing is compiled.")
+    ] = False
     ray: Annotated[
         str | None, typer.Option(help="Address of a Ray cluster to time on: auto, or host:6379.")
     ] = None
