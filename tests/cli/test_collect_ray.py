@@ -37,7 +37,7 @@ def add_node(cluster: Any) -> Any:
 
 
 def collect(address: str) -> list[str]:
-    return ["--seed", "1", "--device", "cpu", "collect", "--ray", address, *MANY]
+    return ["--seed", "1", "--device", "cpu", "collect", "--libraries", "--ray", address, *MANY]
 
 
 def kept(parts: Path) -> int:

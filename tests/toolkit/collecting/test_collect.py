@@ -31,7 +31,7 @@ from torch_diode.types.errors import (
 from torch_diode.types.problem import MMShape
 from torch_diode.types.shapes import OperationShapeSet
 
-CPU = CollectOptions(device="cpu", seed=42)
+CPU = CollectOptions(device="cpu", libraries_only=True, seed=42)
 SMALL = ShapeSampling(12, max_size=64)
 PROBLEMS = (
     MMShape("mm", 32, 48, 64, dtype="float32", transpose_b=True),
@@ -82,7 +82,9 @@ def test_drawn_problems_are_timed_and_progress_is_reported(tmp_path):
 
 def test_the_seed_decides_what_is_drawn(tmp_path):
     first, second = (collect(tmp_path / f"{n}.json", SMALL, CPU).problems for n in "ab")
-    other = collect(tmp_path / "c.json", SMALL, CollectOptions(device="cpu", seed=43)).problems
+    other = collect(
+        tmp_path / "c.json", SMALL, CollectOptions(device="cpu", libraries_only=True, seed=43)
+    ).problems
     assert first == second != other
 
 
@@ -136,7 +138,7 @@ def report(progress):
     if progress.done == 7:
         os.kill(os.getpid(), signal.SIGKILL)
 
-options = torch_diode.CollectOptions(device="cpu", seed=42)
+options = torch_diode.CollectOptions(device="cpu", libraries_only=True, seed=42)
 torch_diode.collect("t.parquet", ShapeSampling(12, max_size=64), options, progress=report)
 """
     ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=False)
@@ -151,7 +153,7 @@ torch_diode.collect("t.parquet", ShapeSampling(12, max_size=64), options, progre
     ("sampling", "options", "difference"),
     [
         (ShapeSampling(13, max_size=64), CPU, "num-shapes 12; got 13"),
-        (SMALL, CollectOptions(device="cpu", seed=43), "seed 42; got 43"),
+        (SMALL, CollectOptions(device="cpu", libraries_only=True, seed=43), "seed 42; got 43"),
     ],
 )
 def test_an_unfinished_output_is_continued_only_with_its_own_settings(
@@ -168,7 +170,7 @@ def test_a_finished_output_is_refused_replaced_or_accepted(tmp_path):
     collect(output, SMALL, CPU)
     with pytest.raises(FileFaultError, match="exists already"):
         collect(output, SMALL, CPU)
-    accepting = CollectOptions(device="cpu", seed=42, accept_finished=True)
+    accepting = CollectOptions(device="cpu", libraries_only=True, seed=42, accept_finished=True)
     before = output.read_bytes()
     result = collect(output, SMALL, accepting)
     assert result.reused
@@ -176,7 +178,7 @@ def test_a_finished_output_is_refused_replaced_or_accepted(tmp_path):
     assert output.read_bytes() == before
     with pytest.raises(FileFaultError, match="not known to be collected with these options"):
         collect(output, ShapeSampling(3, max_size=64), accepting)
-    again = CollectOptions(device="cpu", seed=42, overwrite=True)
+    again = CollectOptions(device="cpu", libraries_only=True, seed=42, overwrite=True)
     assert not collect(output, SMALL, again).reused
 
 
@@ -186,7 +188,7 @@ TWO_CORES = pytest.mark.skipif(detect("cpu").units < 2, reason="needs two cores"
 @TWO_CORES
 def test_every_problem_is_timed_once_per_thread_count(tmp_path):
     reports: list[Progress] = []
-    options = CollectOptions(device="cpu", threads=(2, 1), chunk_size=2)
+    options = CollectOptions(device="cpu", libraries_only=True, threads=(2, 1), chunk_size=2)
     result = collect(tmp_path / "t.parquet", SMALL, options, progress=reports.append)
     assert "12 problems in" in messages(reports)
     for text in ("2 threads", "1 thread"):
@@ -200,11 +202,15 @@ def test_every_problem_is_timed_once_per_thread_count(tmp_path):
 
 @TWO_CORES
 def test_an_interrupted_collection_continues_at_its_thread_count(tmp_path):
-    options = CollectOptions(device="cpu", seed=42, threads=(1, 2))
+    options = CollectOptions(device="cpu", libraries_only=True, seed=42, threads=(1, 2))
     with pytest.raises(KeyboardInterrupt):
         collect(tmp_path / "t.parquet", SMALL, options, progress=interrupt_after(15))
     with pytest.raises(FileFaultError, match=r"with threads \[1, 2\]; got \[1\]"):
-        collect(tmp_path / "t.parquet", SMALL, CollectOptions(device="cpu", seed=42, threads=(1,)))
+        collect(
+            tmp_path / "t.parquet",
+            SMALL,
+            CollectOptions(device="cpu", libraries_only=True, seed=42, threads=(1,)),
+        )
     reports: list[Progress] = []
     result = collect(tmp_path / "t.parquet", SMALL, options, progress=reports.append)
     assert "15 problems are done" in messages(reports)
@@ -215,13 +221,17 @@ def test_an_interrupted_collection_continues_at_its_thread_count(tmp_path):
 def test_wrong_threads_and_workers_are_refused(tmp_path):
     cores = detect("cpu").units
     with pytest.raises(InvalidValueError, match=f"--threads: got 4000; expected at most {cores}"):
-        collect(tmp_path / "t.json", SMALL, CollectOptions(device="cpu", threads=(1, 4000)))
+        collect(
+            tmp_path / "t.json",
+            SMALL,
+            CollectOptions(device="cpu", libraries_only=True, threads=(1, 4000)),
+        )
     with pytest.raises(InvalidValueError, match="threads: got 0"):
-        CollectOptions(device="cpu", threads=(0,))
+        CollectOptions(device="cpu", libraries_only=True, threads=(0,))
     with pytest.raises(InvalidValueError, match="--threads: got 2 for cuda:0; expected none"):
         CollectOptions(device="cuda:0", threads=(2,))
     with pytest.raises(InvalidValueError, match="--workers: got 2; expected one on a CPU"):
-        CollectOptions(device="cpu", workers=2)
+        CollectOptions(device="cpu", libraries_only=True, workers=2)
     assert not list(tmp_path.iterdir())
 
 
@@ -264,8 +274,12 @@ def test_a_problem_that_cannot_be_timed_is_refused(problem, reason, tmp_path):
 
 def test_what_the_device_cannot_do_is_refused(tmp_path):
     with pytest.raises(MissingPartError, match="feedback: got the CPU; expected a GPU"):
-        collect(tmp_path / "t.json", SMALL, CollectOptions(device="cpu", method="feedback"))
-    shared = CollectOptions(device="cpu", method="feedback", ray="auto")
+        collect(
+            tmp_path / "t.json",
+            SMALL,
+            CollectOptions(device="cpu", libraries_only=True, method="feedback"),
+        )
+    shared = CollectOptions(device="cpu", libraries_only=True, method="feedback", ray="auto")
     with pytest.raises(InvalidValueError, match="got --method feedback; expected sweep"):
         collect(tmp_path / "t.json", SMALL, shared)
 

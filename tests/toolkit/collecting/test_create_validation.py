@@ -11,7 +11,7 @@ from torch_diode.types.errors import EmptySelectionError, FileFaultError
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
 
-CPU = CollectOptions(device="cpu", seed=42)
+CPU = CollectOptions(device="cpu", libraries_only=True, seed=42)
 
 
 def few(count: int) -> ShapeSampling:

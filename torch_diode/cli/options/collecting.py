@@ -62,6 +62,9 @@ Noise = Annotated[
         "share of it, such as 0.01."
     ),
 ]
+Libraries = Annotated[
+    bool, typer.Option("--libraries", help="On a CPU: library calls only, nothing is compiled.")
+]
 Ray = Annotated[
     str | None, typer.Option(help="Address of a Ray cluster to time on: auto, or host:6379.")
 ]

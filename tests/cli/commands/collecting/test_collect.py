@@ -15,7 +15,7 @@ from torch_diode.cli.console import dataset_statistics
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import detect
 
-CPU = ("--seed", "42", "--device", "cpu", "collect")
+CPU = ("--seed", "42", "--device", "cpu", "collect", "--libraries")
 MANY = ("--output", "t.parquet", "--num-shapes", "150", "--max-size", "256")
 
 
@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("form", ["msgpack", "json", "parquet"])
 def test_the_tutorials_first_line_makes_a_dataset(form, folder):
     ended = inside(
-        *("--format", form, "--seed", "42", "--device", "cpu", "collect"),
+        *("--format", form, "--seed", "42", "--device", "cpu", "collect", "--libraries"),
         *("--output", f"tutorial_dataset.{form}", "--num-shapes", "3", "--max-size", "64"),
         *("--search-space", "EXHAUSTIVE", "--search-mode", "max-autotune", "--log-normal"),
     )

@@ -45,7 +45,16 @@ def test_what_is_missing_is_one_sentence(folder):
     assert "gone.parquet: no such file" in told_off(*gone, "--skip-collection")
 
 
-CPU = ("--device", "cpu", "collect-and-train", "--output", "c.parquet", "--model", "m.pt")
+CPU = (
+    "--device",
+    "cpu",
+    "collect-and-train",
+    "--libraries",
+    "--output",
+    "c.parquet",
+    "--model",
+    "m.pt",
+)
 FEW = ("--max-size", "32", "--operations", "mm", "--num-shapes", "2", "--validation-shapes", "1")
 ALONE = ("--skip-training", "--skip-validation")
 

@@ -6,7 +6,16 @@ from torch_diode.files.shape_sets import write_shapes
 from torch_diode.types.problem import MMShape
 from torch_diode.types.shapes import OperationShapeSet
 
-CPU = ("--device", "cpu", "collect-shapeset", "--shapeset", "shapes.json", "--output", "t.json")
+CPU = (
+    "--device",
+    "cpu",
+    "collect-shapeset",
+    "--libraries",
+    "--shapeset",
+    "shapes.json",
+    "--output",
+    "t.json",
+)
 PROBLEMS = (
     MMShape("mm", 32, 48, 64, dtype="float32", transpose_b=True),
     MMShape("mm", 32, 48, 64, dtype="float64"),

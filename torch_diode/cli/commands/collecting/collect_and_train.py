@@ -33,6 +33,7 @@ def collect_and_train(
     processes: options.Processes = 0,
     workers: options.Workers = 0,
     threads: options.Threads = None,
+    libraries_only: options.Libraries = False,
     ray: options.Ray = None,
     overwrite: options.Overwrite = False,
     num_shapes: options.NumShapes = ShapeSampling.num_shapes,

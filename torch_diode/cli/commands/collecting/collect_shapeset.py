@@ -22,6 +22,7 @@ def collect_shapeset(
     workers: options.Workers = 0,
     threads: options.Threads = None,
     noise: options.Noise = None,
+    libraries_only: options.Libraries = False,
     ray: options.Ray = None,
     overwrite: options.Overwrite = False,
     operations: options.Operations = None,
