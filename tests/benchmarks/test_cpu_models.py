@@ -15,7 +15,6 @@ models = load_script("benchmarks", "_cpu_models")
 calls = load_script("benchmarks", "_models_calls")
 turns = load_script("benchmarks", "_cpu_turns")
 ratios = load_script("benchmarks", "_cpu_ratios")
-peers = load_script("benchmarks", "_cpu_peers")
 process = load_script("benchmarks", "_cpu_process")
 
 OPTIONS = ("--rule", "--threads", "1", "--models", "recommender", "--variants")
@@ -55,15 +54,6 @@ def test_a_process_that_ends_says_why() -> None:
         assert worker.answer() is None
         assert worker.ask({"compile": True}) is None
         assert "no such model" in worker.fault
-
-
-def test_a_peer_that_cannot_be_installed_has_a_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(peers.PACKAGES, "openvino", ("./no-such-folder",))
-    found, faults = peers.environments(["openvino"], tmp_path)
-    assert not found
-    assert "no-such-folder" in faults["openvino"]
 
 
 def test_the_ratio_is_of_low_quantiles_and_its_noise_between_halves_of_the_rounds() -> None:

@@ -54,13 +54,6 @@ def row(frozen: bool = False, **times: float) -> dict[str, Any]:
     }
 
 
-def test_where_onednn_has_no_kernel_always_choosing_it_is_plain_torch() -> None:
-    assert selection.time_of(row(plain=4.0, onednn=2.0), selection.ALWAYS) == 2.0
-    assert selection.time_of(row(plain=4.0), selection.ALWAYS) == 4.0
-    packed = row(frozen=True, plain=4.0, onednn=2.0, onednn_packed=1.0)
-    assert selection.time_of(packed, selection.ALWAYS) == 1.0
-
-
 def test_the_best_is_the_fastest_of_all_and_every_kind_has_its_own_mean() -> None:
     one = {**row(plain=4.0, onednn=2.0), "times": {"plain": [4.0, 0], "torch-diode": [2.0, 0]}}
     other = {**row(frozen=True), "times": {"plain": [3.0, 0], "torch-diode": [3.0, 0]}}

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.scripts import ROOT, load_script, run_script
+from tests.scripts import ROOT, run_inside
 
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
-    return run_script("benchmarks/front_page.py", *options)
+    return run_inside("benchmarks/front_page.py", *options)
 
 
 def test_the_readme_has_the_measured_numbers_and_others_are_detected(tmp_path: Path) -> None:
@@ -38,16 +37,3 @@ def test_the_plot_names_every_method(tmp_path: Path) -> None:
     shown = " ".join(ElementTree.parse(plot).getroot().itertext())
     for label in ("ATen", "max-autotune: ", "torch-diode: ", "torch-diode, max-autotune: "):
         assert label in shown
-
-
-def test_a_missing_measurement_is_a_dash() -> None:
-    front_page = load_script("benchmarks", "front_page")
-    selection = json.loads((ROOT / "benchmarks/results/selection_live.json").read_text())
-    selection["summary"]["compile seconds"]["diode over plain, a template compiled"] = None
-    made = front_page.table(selection, {"summary": {"models": {}, "geomean": {}}})
-    assert "– where a kernel is compiled" in made
-    assert "whole models" not in made
-    clean = json.loads((ROOT / "benchmarks/results/selection_live_seed_4.json").read_text())
-    made = front_page.table(clean, None)
-    assert "| seconds, mean | – | – | – | – |" in made
-    assert "| kernels benchmarked, mean | 0 | 0 | – | – |" in made

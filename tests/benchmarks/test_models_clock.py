@@ -36,11 +36,3 @@ def test_the_sleep_doubles_until_the_queue_is_full_in_time(monkeypatch: pytest.M
     _, waited, seen = times(monkeypatch, lambda cycles: cycles < 400, 3)
     assert [cycles for name, cycles in seen if name == "own"] == [100, 200, 400, 400, 400]
     assert waited == [0, 0]
-
-
-def test_late_rounds_are_counted_and_repeated_a_limited_number_of_times(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _, waited, seen = times(monkeypatch, lambda cycles: True, 15)
-    assert max(cycles for _, cycles in seen) == 100 * 2**clock.LATE
-    assert waited == [15, 15]

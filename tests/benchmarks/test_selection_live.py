@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -87,26 +86,3 @@ def test_a_kernel_without_a_loop_is_timed_for_any_number_of_stages(fake_h200: Ha
     listed = [c for c in choices.default if c.config.block_k >= problem.K]
     assert any(c.config.num_stages > 1 for c in listed)
     assert {canonical_candidate(c, problem) for c in listed} <= timed
-
-
-def test_compile_seconds_are_weighted_to_all_problems() -> None:
-
-    def row(chosen: str, seconds: float | None = None) -> dict[str, Any]:
-        posed = {"set": "log-normal", "diode": chosen}
-        if seconds is None:
-            return posed
-        diode = {"compile_s": seconds, "configs": [] if chosen == "aten" else ["a config"]}
-        return {**posed, "cold": {"plain": {"compile_s": 1.0, "configs": []}, "diode": diode}}
-
-    rows = [row("aten", 1.0), row("aten", 1.0), row("triton::mm", 4.0), row("triton::mm")]
-    seconds = selection.summary(rows)["compile seconds"]
-    assert seconds["share of ATen"] == 0.5
-    assert seconds["diode over plain"] == pytest.approx(2.0)
-    assert seconds["diode, mean"] == pytest.approx(2.5)
-    assert seconds["diode over plain, a template compiled"] == pytest.approx(4.0)
-    seconds = selection.summary(rows[:2])["compile seconds"]
-    assert seconds["diode over plain"] == pytest.approx(1.0)
-    assert math.isnan(seconds["diode over plain, a template compiled"])
-    seconds = selection.summary(rows[3:])["compile seconds"]
-    assert seconds["problems"] == 0
-    assert math.isnan(seconds["diode over plain"])

@@ -1,4 +1,4 @@
-from tests.scripts import ROOT, run_script
+from tests.scripts import ROOT, run_inside
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types.candidate import ATEN, Candidate
@@ -17,7 +17,7 @@ def write(path, *problems):
 
 def adopt(folder, *more):
     given = ("--new", folder / "new", "--into", folder / "train/sweep-2.parquet", *more)
-    return run_script("workflows/adopt_train.py", *given)
+    return run_inside("workflows/adopt_train.py", *given)
 
 
 def collected(folder, *problems):
