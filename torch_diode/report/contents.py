@@ -11,7 +11,6 @@ from torch_diode import __version__
 from torch_diode.model.evaluation.regret import (
     Score,
     problem_slices,
-    subset_regrets,
     time_error,
 )
 from torch_diode.report.packing import encoded, pack
@@ -74,7 +73,7 @@ def _scored_how(holdout: HoldoutSelection, scored_on: str) -> str:
 
 def _aten_regrets(validation: Validation) -> Floats:
     table, ids = validation.evaluated.table, validation.evaluated.problems
-    return subset_regrets(table.group, table.time_us, table.is_aten)[ids]
+    return table.subset_regrets(table.is_aten)[ids]
 
 
 def _summary(validation: Validation) -> dict[str, Any]:
