@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_diode import __version__
-from torch_diode.model.evaluation.regret import (
-    Score,
-    problem_slices,
-    time_error,
-)
+from torch_diode.model.evaluation.regret import Score, problem_slices, time_error
 from torch_diode.report.packing import encoded, pack
 from torch_diode.report.predictions import Floats, PredictedTimings
 from torch_diode.toolkit.baselines import ANALYTICAL, DEFAULT_LIST

@@ -11,12 +11,7 @@ import numpy.typing as npt
 
 from torch_diode.hardware import with_threads
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
-from torch_diode.model.evaluation.regret import (
-    KS,
-    noise_regrets,
-    regret_arrays,
-    standard_errors,
-)
+from torch_diode.model.evaluation.regret import KS, noise_regrets, regret_arrays, standard_errors
 from torch_diode.types.candidate import ONEDNN
 from torch_diode.types.errors import DiodeError, MissingPartError
 

@@ -27,10 +27,7 @@ _FLOAT32 = PRECISIONS.index("float32")
 _FLOAT32_BYTES = 4
 _MKL = (ATEN, ATEN_F32, MKL_PACKED)
 """Templates that are MKL's in float32; in other dtypes they are oneDNN's."""
-_NEEDS = {
-    "bfloat16": {"avx512_bf16", "amx_bf16", "bf16"},
-    "float16": {"avx512_fp16", "asimd"},
-}
+_NEEDS = {"bfloat16": {"avx512_bf16", "amx_bf16", "bf16"}, "float16": {"avx512_fp16", "asimd"}}
 
 
 ONEDNN_US = 3.0
