@@ -133,7 +133,7 @@ def train(
     """Train a network. With a `state_path`, the state is saved there after the heads and after each
     evaluated epoch, and a run resumes from its own state. With `initial` weights it starts from
     those of a trained network, and returns them if no epoch does better."""
-    run = _train(parts, options, progress, state_path, initial)
+    run = train_state(parts, options, progress, state_path, initial)
     run.network.load_state_dict(run.best_state)
     calibrate(run.network, parts, run.batches, options)
     return Trained(run.network, run.history, options)
@@ -143,20 +143,10 @@ def train_state(
     parts: SplitTables,
     options: TrainingOptions,
     progress: Progress | None,
-    state_path: str | os.PathLike[str],
-    initial: Mapping[str, Floats] | None = None,
-) -> None:
-    """Train up to the final state, from which `train` finishes quickly."""
-    _train(parts, options, progress, state_path, initial)
-
-
-def _train(
-    parts: SplitTables,
-    options: TrainingOptions,
-    progress: Progress | None,
     state_path: str | os.PathLike[str] | None,
-    initial: Mapping[str, Floats] | None,
+    initial: Mapping[str, Floats] | None = None,
 ) -> _Run:
+    """Train up to the final state, from which `train` finishes quickly."""
     torch.manual_seed(options.seed)
     run = _Run(parts, options, initial)
     if state_path is None or not run.resume(Path(state_path)):

@@ -62,13 +62,7 @@ class TrainOptions:
     @property
     def overrides(self) -> dict[str, Any]:
         """The other values that were given, by their names in `TrainingOptions`."""
-        given = {
-            "batch_problems": self.batch_size,
-            "epochs": self.num_epochs,
-            "learning_rate": self.learning_rate,
-            "weight_decay": self.weight_decay,
-            "patience": self.patience,
-            "test_share": self.test_share,
-            "validation_share": self.validation_share,
-        }
+        names = ("learning_rate", "weight_decay", "patience", "test_share", "validation_share")
+        given = {name: getattr(self, name) for name in names}
+        given |= {"batch_problems": self.batch_size, "epochs": self.num_epochs}
         return {name: value for name, value in given.items() if value is not None}

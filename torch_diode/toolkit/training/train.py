@@ -56,7 +56,6 @@ from torch_diode.toolkit.training.fine_tuning import (
 )
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.toolkit.training.parallel import (
-    EpochCallback,
     TrainingJob,
     report_epochs,
     train_in_parallel,
@@ -305,12 +304,13 @@ class _Run:
             return train_library(parts, options, report)
         weights = self.initial.weights if self.initial else None
 
-        def train_state(report: EpochCallback) -> None:
-            trainer.train_state(parts, options, report, self._state, weights)
-
         jobs = teacher_jobs(parts, options, self._teacher_states)
         if jobs:
-            job = TrainingJob("Model", options.epochs, train_state)
+            job = TrainingJob(
+                "Model",
+                options.epochs,
+                lambda report: trainer.train_state(parts, options, report, self._state, weights),
+            )
             train_in_parallel([job, *jobs], self.progress)
         teachers = train_teachers(jobs, self.progress)
         report = report_epochs(self.progress, "Training", options.epochs)
