@@ -38,10 +38,8 @@ def test_a_directory_of_shards_of_any_form_reads_as_one(tmp_path):
     (tmp_path / "notes.txt").write_text("not data")
     (tmp_path / ".0.parquet.x.tmp").write_text("left behind by a killed writer")
     (tmp_path / ".hidden.json").write_text("{")
-    seen = []
-    assert read_dataset(tmp_path, on_shard=seen.append) == dataset
-    assert seen == shards(tmp_path)
-    assert [file.name for file in seen] == ["0.parquet", "1.msgpack", "2.json"]
+    assert read_dataset(tmp_path) == dataset
+    assert [file.name for file in shards(tmp_path)] == ["0.parquet", "1.msgpack", "2.json"]
 
 
 def test_only_the_wanted_forms_of_a_directory_are_read(tmp_path):

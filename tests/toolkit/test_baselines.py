@@ -6,7 +6,6 @@ from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic
 from torch_diode.integration.capture import default_lists
 from torch_diode.integration.capture.default_configs import default_candidates
-from torch_diode.model.evaluation.regret import subset_regrets
 from torch_diode.model.features.table import feature_table
 from torch_diode.toolkit import baselines as module
 from torch_diode.toolkit.baselines import ANALYTICAL, DEFAULT_LIST, compute_baselines
@@ -46,7 +45,7 @@ def test_the_default_list_counts_with_its_best_config_that_was_timed(data, basel
         expected = min(t for c, t in times.items() if c in listed) / min(times.values())
         assert baselines.regrets[DEFAULT_LIST][number, 0] == pytest.approx(expected, rel=1e-6)
     table = data[0]
-    aten = subset_regrets(table.group, table.time_us, table.is_aten)
+    aten = table.subset_regrets(table.is_aten)
     assert (baselines.regrets[DEFAULT_LIST][:, 0] <= aten + 1e-6).all(), "ATen is in the list"
     assert 0 < baselines.coverage < 1
     assert any("of its configs were timed" in note for note in baselines.notes)

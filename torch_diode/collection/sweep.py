@@ -10,9 +10,8 @@ import numpy as np
 import torch
 
 from torch_diode.collection.kernels import cpu
-from torch_diode.collection.kernels.compile import CompileOutcome
 from torch_diode.collection.kernels.launch import Launcher
-from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelSpec
+from torch_diode.collection.kernels.library import CompileOutcome, KernelInfeasibleError, KernelSpec
 from torch_diode.collection.kernels.operands import (
     Operands,
     operands,

@@ -71,8 +71,8 @@ def test_measured_rows_take_precedence_over_the_rule() -> None:
     configs = exhaustive_configs(template, "cuda")
     resources = resources_of(configs, problem, H200)
     kernels = measured_kernels("sm_90")["triton::mm_persistent_tma/bfloat16/nt"]
-    _, rows = kernels.find(config_keys(configs))
-    measured = resources.measured
+    measured, rows = kernels.find(config_keys(configs))
+    measured &= resources.compiles
     assert measured.sum() == len(kernels.keys)
     assert (resources.shared_bytes[measured] == kernels.shared_bytes[rows[measured]]).all()
     assert (resources.registers[measured] == kernels.registers[rows[measured]]).all()

@@ -11,12 +11,12 @@ import torch
 from torch._inductor import select_algorithm as select
 from torch._inductor.select_algorithm import AlgorithmSelectorCache, ExternKernelChoice
 
+from tests.scripts import load_script
 from torch_diode.integration.autotune import clean_benchmark as module
 from torch_diode.integration.autotune.clean_benchmark import CleanBenchmark, clean_benchmark
 from torch_diode.integration.autotune.feedback import (
     MatmulDatasetCollector,
     add_feedback,
-    count_benchmarks,
 )
 from torch_diode.integration.deciding.choice_builder import BENCHMARK_SET
 from torch_diode.integration.hooks.fallback import Fallback
@@ -218,7 +218,7 @@ def test_tritons_out_of_resources_error_is_handled():
 def test_choices_and_benchmarks_are_counted(offering):
     offering(SLOW)
     own = vars(AlgorithmSelectorCache)["benchmark_choice"]
-    with count_benchmarks() as counts:
+    with load_script("benchmarks", "collection_rate").count_benchmarks() as counts:
         compiled(24, 32, 104)
     assert counts == {"choices": 2, "benchmarked": 2}
     assert vars(AlgorithmSelectorCache)["benchmark_choice"] is own

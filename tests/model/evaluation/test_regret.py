@@ -14,7 +14,6 @@ from torch_diode.model.evaluation.regret import (
     scores,
     sliced_scores,
     standard_errors,
-    subset_regrets,
     time_error,
 )
 from torch_diode.model.features.problem_arrays import ProblemArrays
@@ -106,11 +105,3 @@ def test_standard_error_of_one_sample_is_borrowed_from_times_like_it():
     errors = standard_errors(spread, repeats, np.full(3, 5.0))
     assert errors[0] == pytest.approx(0.0248, abs=1e-3)
     assert errors[2] == pytest.approx(3 * errors[0])
-
-
-def test_the_best_of_some_over_the_best_of_all():
-    chosen = np.array([False, True, True, False, False])
-    found = subset_regrets(GROUP, TIMES, chosen)
-    assert found[0] == 1.5
-    assert np.isnan(found[1])
-    assert (subset_regrets(GROUP, TIMES, np.ones(5, bool)) == 1).all()

@@ -14,11 +14,14 @@ from torch_diode.model.features.names import TEMPLATES
 from torch_diode.model.features.table import feature_table
 from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.serving.inference import NumpyNetwork
-from torch_diode.model.training.distillation import DistillationOptions
 from torch_diode.model.training.trainer import SplitTables, TrainingOptions, split_table, train
 from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
 from torch_diode.toolkit.training import distillation as module
-from torch_diode.toolkit.training.distillation import distill_teachers, distillation_set
+from torch_diode.toolkit.training.distillation import (
+    DistillationOptions,
+    distill_teachers,
+    distillation_set,
+)
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.toolkit.training.train import train as train_model
 from torch_diode.types.dataset import Dataset

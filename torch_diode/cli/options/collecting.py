@@ -27,8 +27,7 @@ Output = Annotated[
 ]
 ShapeSetFile = Annotated[Path, typer.Option(help="Shape set (JSON).")]
 Operations = Annotated[
-    list[str] | None,
-    typer.Option(help="mm, addmm, bmm, baddbmm.", autocompletion=complete(OPS)),
+    list[str] | None, typer.Option(help="mm, addmm, bmm, baddbmm.", autocompletion=complete(OPS))
 ]
 Dtypes = Annotated[
     list[str] | None,

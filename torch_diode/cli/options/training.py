@@ -42,8 +42,7 @@ class TrainingOptions:
         typer.Option(help="Of the problems, held out for the scores (0.15).", min=0, max=0.9),
     ] = None
     validation_share: Annotated[
-        float | None,
-        typer.Option(help="Of the problems, to stop by (0.1).", min=0.001, max=0.9),
+        float | None, typer.Option(help="Of the problems, to stop by (0.1).", min=0.001, max=0.9)
     ] = None
     hidden_dim: Annotated[
         int | None, typer.Option(help="Width of the layers (96).", min=1, max=4096)

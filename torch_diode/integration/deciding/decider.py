@@ -14,7 +14,7 @@ from torch_diode.heuristics import policy
 from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.integration import default_heuristic
 from torch_diode.integration.deciding.problem import problem_of
-from torch_diode.integration.deciding.record import RUNNERS_UP, Decision, RankedCandidate, Record
+from torch_diode.integration.deciding.record import RUNNERS_UP, Decision, Record
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import Abstained, Fallback, NotApplicable
 from torch_diode.integration.settings import Settings
@@ -310,8 +310,7 @@ class Decider:
         """Count a decision and keep it for `explain`; the first of `rows` is the winner."""
         others = [int(row) for row in ranking.order[: RUNNERS_UP + 1] if row != rows[0]]
         winner, *runners_up = (
-            RankedCandidate.of(candidates[row], float(ranking.predicted_us[row]))
-            for row in (rows[0], *others[:RUNNERS_UP])
+            ranking.prediction(candidates, row) for row in (rows[0], *others[:RUNNERS_UP])
         )
         if self.settings.mode != "auto":
             mode += f", {self.settings.mode}"
