@@ -98,12 +98,6 @@ def _on_matrix_unit(candidate: Candidate) -> bool:
     return config is not None and config.block_m >= 64 and config.num_warps >= 4
 
 
-def test_a_small_problem_still_has_a_config() -> None:
-    space = candidate_space(MMShape("mm", 1, 1, 1), H200)
-    assert space.is_template("triton::mm").any()
-    assert space.fields["block_m"].max() == 16
-
-
 def test_given_templates_restrict_the_space_and_unknown_ones_add_nothing() -> None:
     problem = MMShape("mm", 512, 512, 512)
     assert candidate_space(problem, H200, ["triton::mm"]).templates == ("triton::mm",)
@@ -114,11 +108,6 @@ def test_given_templates_restrict_the_space_and_unknown_ones_add_nothing() -> No
     assert len(candidate_space(problem, H200, [])) == 0
 
 
-def test_a_given_template_that_cannot_run_the_problem_adds_nothing() -> None:
-    odd = MMShape("mm", 512, 511, 512)
-    assert len(candidate_space(odd, H200, ["triton::mm_persistent_tma"])) == 0
-
-
 def test_splits_of_k_are_candidates() -> None:
     problem = MMShape("mm", 16, 16, 65536)
     space = candidate_space(problem, H200)
@@ -126,18 +115,6 @@ def test_splits_of_k_are_candidates() -> None:
     assert tuple(splits.tolist()) == k_splits(problem)
     assert space.is_template("aten").any()
     assert space.is_template("triton::mm").any()
-
-
-def test_less_shared_memory_allows_fewer_configs() -> None:
-    problem = MMShape("mm", 4096, 4096, 4096)
-    small = replace(H200, shared_memory_per_block=101376)
-    assert len(candidate_space(problem, small)) < len(candidate_space(problem, H200))
-
-
-def test_a_cpu_has_no_triton_templates() -> None:
-    cpu = replace(H200, name="some-cpu", kind="cpu", arch="x86_64")
-    space = candidate_space(MMShape("mm", 512, 512, 512), cpu, ("aten", "triton::mm"))
-    assert [str(c) for c in space] == ["aten"]
 
 
 def test_the_shared_arrays_cannot_be_written_to() -> None:

@@ -5,7 +5,6 @@ from tests import samples
 from tests.files.refusals import refusal
 from tests.strategies import datasets
 from torch_diode.files.datasets import FORMS, form_of, read_dataset, shards, write_dataset
-from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
 
@@ -42,13 +41,6 @@ def test_a_directory_of_shards_of_any_form_reads_as_one(tmp_path):
     assert read_dataset(tmp_path, on_shard=seen.append) == dataset
     assert seen == shards(tmp_path)
     assert [file.name for file in seen] == ["0.parquet", "1.msgpack", "2.json"]
-
-
-def test_only_the_wanted_forms_of_a_directory_are_read(tmp_path):
-    write_dataset(samples.dataset(), tmp_path / "a.json")
-    (tmp_path / "b.parquet").write_text("broken")
-    assert read_dataset(tmp_path, forms=["json"]) == samples.dataset()
-    assert read_dataset(tmp_path, forms=[".JSON"]) == samples.dataset()
 
 
 def test_a_faulty_shard_fails_the_whole_and_is_named(tmp_path):
@@ -92,10 +84,3 @@ def test_a_file_of_one_form_under_another_ending_is_refused(tmp_path):
             write_dataset(samples.dataset(), tmp_path / f"x.{other}", form)
             with pytest.raises(FileFaultError, match=rf"x\.{other}: "):
                 read_dataset(tmp_path / f"x.{other}")
-
-
-def test_an_empty_dataset_keeps_its_provenance_in_every_form(tmp_path):
-    empty = Dataset(Dataset.empty().table, {"collected": ("never",)})
-    for form in FORMS:
-        write_dataset(empty, tmp_path / f"x.{form}")
-        assert read_dataset(tmp_path / f"x.{form}") == empty

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from tests.files.refusals import content_refusal
 from torch_diode.files.json import dumps, loads, read_json, write_json
-from torch_diode.types.errors import FileFaultError
 
 texts = st.text(st.characters(codec="utf-8"), max_size=5)
 values = st.recursive(
@@ -58,13 +57,6 @@ def test_what_is_no_json_is_refused_in_one_line(data, said, tmp_path):
 
 def test_a_whole_surrogate_pair_is_a_character():
     assert loads(b'"\\ud83d\\ude00"') == "\N{GRINNING FACE}"
-
-
-def test_a_file_that_is_not_there_is_a_fault_that_names_it(tmp_path):
-    with pytest.raises(FileFaultError, match=r"none\.json: no such file"):
-        read_json(tmp_path / "none.json")
-    with pytest.raises(FileFaultError, match="got a directory; expected a file"):
-        read_json(tmp_path)
 
 
 def test_a_number_that_json_has_not_is_not_written(tmp_path):

