@@ -30,14 +30,13 @@ def test_a_sample_is_the_same_again_and_has_every_kind() -> None:
 @pytest.mark.slow
 def test_every_way_is_compiled_checked_and_timed(tmp_path: Path) -> None:
     output = tmp_path / "selection.json"
-    options = ("--rule", "--threads", "1", "--seed", "1", "--problems", "2")
+    options = ("--rule", "--threads", "1", "--seed", "1", "--problems", "1")
     data, printed = dry_run("cpu_selection.py", output, *options)
-    assert len(data["rows"]) == 2
-    for row in data["rows"]:
-        assert row["wrong"] == []
-        assert {"plain", "torch-diode"} <= set(row["times"])
-        assert set(row["compile_s"]) == set(row["times"])
-        assert all(time > 0 for time, _ in row["times"].values())
+    (row,) = data["rows"]
+    assert row["wrong"] == []
+    assert {"plain", "torch-diode"} <= set(row["times"])
+    assert set(row["compile_s"]) == set(row["times"])
+    assert all(time > 0 for time, _ in row["times"].values())
     assert "torch-diode over best" in printed
     assert output.with_suffix(".svg").exists()
 

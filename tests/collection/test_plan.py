@@ -25,27 +25,17 @@ def test_problems_of_one_kind_are_grouped():
 
 
 @pytest.mark.parametrize(
-    "other",
-    [
-        MMShape("addmm", 64, 128, 256),
-        MMShape("mm", 64, 128, 256, dtype="float16"),
-        MMShape("mm", 64, 128, 256, transpose_b=True),
-        MMShape("mm", 64, 129, 256),
-    ],
-    ids=str,
-)
-def test_problems_with_other_kernels_are_of_another_kind(other):
-    assert plan.kind_of(EVEN[0]) != plan.kind_of(other)
-
-
-@pytest.mark.parametrize(
     ("problem", "change"),
     [
+        (EVEN[0], {"op": "addmm", "bias": "vector"}),
+        (EVEN[0], {"dtype": "float16", "out_dtype": "float16"}),
+        (EVEN[0], {"transpose_b": True}),
+        (EVEN[0], {"N": 129}),
         (MMShape("addmm", 64, 128, 256), {"bias": "matrix"}),
         (MMShape("mm", 64, 128, 256, dtype="float32"), {"tf32": True}),
     ],
 )
-def test_bias_and_tf32_make_another_kind(problem, change):
+def test_problems_with_other_kernels_are_of_another_kind(problem, change):
     assert plan.kind_of(problem) != plan.kind_of(replace(problem, **change))
 
 

@@ -87,32 +87,7 @@ def test_sizes_are_of_the_requested_kind_or_refused(
         assert fits(size)
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "kind"),
-    [(100, 120, {"multiple": 0}), (7, 7, {"even": True}), (65, 127, {"multiple": 64})],
-)
-def test_limits_without_a_size_of_the_requested_kind_are_refused(
-    low: int, high: int, kind: dict[str, int]
-) -> None:
-    expected = {0: "a power of two", 1: "an even number", 64: "a multiple of 64"}
-    named = expected[kind.get("multiple", 1)]
-    with pytest.raises(InvalidValueError, match=f"expected {named} among them; widen --min-size"):
-        ShapeSource(LogNormal(), low=low, high=high, **kind)
-
-
-def test_powers_of_two_and_squares_can_be_requested() -> None:
-    source = ShapeSource(LogUniform(16, 4096), multiple=0, square=True)
-    for problem in source.draw(5, 0):
-        assert problem.M == problem.N == problem.K
-        assert problem.M & (problem.M - 1) == 0
-
-
 def test_more_problems_than_the_limits_allow_is_a_clear_error() -> None:
     source = ShapeSource(LogUniform(16, 17), low=16, high=17)
     with pytest.raises(InvalidValueError, match="8 distinct problems"):
         list(source.draw(9, 0))
-
-
-def test_limits_that_exclude_each_other_are_refused() -> None:
-    with pytest.raises(InvalidValueError, match="max-size"):
-        ShapeSource(LogNormal(), low=64, high=32)

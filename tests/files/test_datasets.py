@@ -2,7 +2,6 @@ import pytest
 from hypothesis import given, settings
 
 from tests import samples
-from tests.files.refusals import refusal
 from tests.strategies import datasets
 from torch_diode.files.datasets import FORMS, form_of, read_dataset, shards, write_dataset
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
@@ -69,11 +68,6 @@ def test_an_unknown_ending_or_form_is_refused(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(EmptySelectionError, match="got no dataset file"):
         read_dataset(tmp_path)
-
-
-@pytest.mark.parametrize("name", ["none.json", "x" * 300 + ".json", "a/b/c.parquet"])
-def test_a_file_that_is_not_there_is_a_fault_that_names_it(tmp_path, name):
-    refusal(read_dataset, tmp_path / name)
 
 
 def test_a_file_of_one_form_under_another_ending_is_refused(tmp_path):

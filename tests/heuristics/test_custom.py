@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -48,27 +48,10 @@ def test_the_decorated_function_can_still_be_called() -> None:
     assert aten_for_large(PROBLEM, [Candidate("aten")]) == [Candidate("aten")]
 
 
-def test_a_function_may_order_all_candidates() -> None:
-    by_tile = CustomHeuristic(
-        lambda p, cs: sorted(cs, key=lambda c: c.config.block_m if c.config else 0, reverse=True)
-    )
-    ranking = by_tile.rank(PROBLEM, SPACE, H200)
-    assert len(ranking.order) == len(SPACE)
-    assert (np.diff(SPACE.fields["block_m"][ranking.order]) <= 0).all()
-
-
 def test_a_function_may_make_the_candidate_itself() -> None:
     wanted = Candidate("triton::mm", TritonGEMMConfig(64, 64, 64, 8, 3, 4))
     ranking = CustomHeuristic(lambda p, cs: [wanted]).rank(PROBLEM, SPACE, H200)
     assert SPACE[int(ranking.order[0])] == wanted
-
-
-def test_a_function_may_answer_with_a_generator() -> None:
-    def last_first(problem: MMShape, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
-        yield from reversed(candidates)
-
-    ranking = CustomHeuristic(last_first).rank(PROBLEM, SPACE, H200)
-    assert int(ranking.order[0]) == len(SPACE) - 1
 
 
 @pytest.mark.parametrize(
@@ -123,6 +106,6 @@ def test_the_fingerprint_is_the_same_in_every_process() -> None:
         subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, check=True
         ).stdout
-        for _ in range(3)
+        for _ in range(2)
     }
     assert len(prints) == 1

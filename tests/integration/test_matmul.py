@@ -19,10 +19,6 @@ def test_it_waits_until_torch_uses_its_handler_and_is_off_afterwards() -> None:
     assert integration.status() == ("off", "")
 
 
-def test_the_probe_succeeds_on_this_torch() -> None:
-    assert MatmulIntegration().probe() == ""
-
-
 def test_settings_can_be_changed_for_a_while() -> None:
     integration = MatmulIntegration(Settings(Forced(CONFIG, name="first")))
     before = integration.fingerprint([])

@@ -20,11 +20,6 @@ def test_what_is_not_known_is_left_out_and_reads_as_nothing():
     assert Hardware("my-chip", "cuda").peak_tflops("bfloat16") == 0.0
 
 
-def test_the_peak_rate_is_that_of_the_dtype():
-    chip = Hardware("my-chip", "cuda", tflops=(("bfloat16", 10.0), ("tf32", 5.0)))
-    assert (chip.peak_tflops("bfloat16"), chip.peak_tflops("tf32")) == (10.0, 5.0)
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import samples
-from tests.samples import ATEN, LARGE, LINEAR, SMALL
+from tests.samples import ATEN, LINEAR, SMALL
 from tests.strategies import datasets, tables
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
@@ -57,13 +56,6 @@ def test_an_entry_has_the_hash_of_its_template_where_the_dataset_knows_one():
         assert table.rows[0][2][0].template_hash == expected
 
 
-def test_a_candidate_measured_twice_counts_once_with_its_best_time():
-    one, two = samples.TIMINGS[0], samples.TIMINGS[2]
-    slower = type(one)("nvidia-h200", LINEAR, ATEN, 99.0, method="feedback")
-    table = Table.from_dataset(Dataset.from_timings([slower, one, two]), k=3)
-    assert table.lookup("nvidia-h200", LINEAR) == (TableEntry(LARGE, 19.75), TableEntry(ATEN, 20.5))
-
-
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
@@ -91,13 +83,6 @@ def test_a_bad_row_is_refused(rows, said):
 def test_a_bad_entry_is_refused(fields, said):
     with pytest.raises(InvalidValueError, match=said):
         TableEntry(**{"candidate": SMALL, **fields})
-
-
-def test_an_entry_is_flat_in_json():
-    entry = TableEntry(SMALL, 5.25, "5f1")
-    data = {**SMALL.to_dict(), "time_us": 5.25, "template_hash": "5f1"}
-    assert entry.to_dict() == data
-    assert TableEntry.from_dict(data) == entry
 
 
 def test_a_dataset_without_hashes_does_not_get_those_of_another():

@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
 
-from tests.strategies import problems
-from torch_diode.collection.kernels.operands import bytes_needed, operands
+from torch_diode.collection.kernels.operands import operands
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import BATCHED, MMShape
 
@@ -44,9 +42,3 @@ def test_inputs_are_random_and_the_same_for_the_same_seed() -> None:
 def test_another_output_dtype_is_refused() -> None:
     with pytest.raises(InvalidValueError, match="one dtype"):
         random_operands(MMShape("mm", 4, 4, 4, out_dtype="float32"))
-
-
-@given(problems())
-@settings(max_examples=50)
-def test_bytes_needed_include_a_copy_of_the_output(problem: MMShape) -> None:
-    assert bytes_needed(problem) > problem.bytes_moved

@@ -51,23 +51,6 @@ def events(pool: WorkerPool[Any, Any], count: int) -> list[JobResult[Any, Any] |
     return results
 
 
-def test_results_come_in_order():
-    with WorkerPool[int, int]([worker]) as pool:
-        pool.submit(0, [1, 2, 3])
-        assert pool.idle() == []
-        assert [e.result for e in events(pool, 3) if isinstance(e, JobResult)] == [2, 4, 6]
-        assert pool.idle() == [0]
-
-
-def test_every_worker_is_a_process_of_its_own():
-    with WorkerPool[str, int]([worker, worker]) as pool:
-        pool.submit(0, ["pid"])
-        pool.submit(1, ["pid"])
-        pids = {e.result for e in events(pool, 2) if isinstance(e, JobResult)}
-    assert len(pids) == 2
-    assert os.getpid() not in pids
-
-
 def test_the_job_and_progress_of_a_killed_worker_are_known():
     with WorkerPool[Any, Any]([worker]) as pool:
         pool.submit(0, [1, "killed", 3, 4])

@@ -94,16 +94,6 @@ def test_several_crashing_kernels_are_identified_one_by_one(tmp_path):
     assert len(scheduler.lost) == 3
 
 
-def test_processes_share_the_problems(tmp_path):
-    problems = [MMShape("mm", 8 * i, 64, 64, dtype="float32") for i in range(1, 41)]
-    with Scheduler(crashing_settings(tmp_path, {}), ("cpu", "cpu"), 1) as scheduler:
-        scheduler.add_group(group(problems, [ATEN]))
-        timed_problems = run_to_end(scheduler)
-    assert sorted(timed.problem for timed in timed_problems) == sorted(problems)
-    assert len((tmp_path / "starts").read_bytes()) == 2
-    assert not scheduler.lost
-
-
 def test_a_process_killed_from_outside_loses_no_timing(tmp_path):
     """As by the out-of-memory killer: no candidate is at fault."""
     problems = [MMShape("mm", 8 * i, 512, 512, dtype="float32") for i in range(1, 25)]

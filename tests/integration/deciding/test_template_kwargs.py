@@ -88,8 +88,15 @@ def assert_equal(compared: Compared) -> None:
         assert cached.inputs.nodes() == derived.inputs.nodes()
 
 
-@pytest.mark.parametrize("precision", ["highest", "high"])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize(
+    ("dtype", "precision"),
+    [
+        (torch.bfloat16, "highest"),
+        (torch.float16, "highest"),
+        (torch.float32, "highest"),
+        (torch.float32, "high"),
+    ],
+)
 @pytest.mark.parametrize("op", OPS)
 def test_static_matmuls_get_what_inductor_derives(
     op: str, dtype: torch.dtype, precision: str, compared: Compared

@@ -25,10 +25,6 @@ def failing(text: str) -> Callable[[], None]:
     return lambda: fail(ValueError(text))
 
 
-def test_a_result_is_returned() -> None:
-    assert Fallback().run(lambda: [1]) == [1]
-
-
 def test_an_abstention_is_counted_without_a_warning() -> None:
     fallback = Fallback()
     with warnings.catch_warnings():

@@ -100,26 +100,20 @@ def test_equal_handlers_are_composed_separately_and_not_kept_alive() -> None:
     assert len(composed) == before - 2
 
 
-class Proxy:
-    """All of torch's methods, but not its class: torch accepts it."""
-
-    def __init__(self) -> None:
-        self.behind = InductorChoices()
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.behind, name)
-
-
 class Unreferable:
-    """Cannot be weakly referenced."""
+    """All of torch's methods, but not its class: torch accepts it. Has no weak references."""
 
     __slots__ = ("behind",)
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.behind = InductorChoices()
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name):
         return getattr(self.behind, name)
+
+
+class Proxy(Unreferable):
+    """The same with weak references."""
 
 
 @pytest.mark.usefixtures("enabled")

@@ -89,16 +89,6 @@ def test_threads_do_not_write_into_one_another(kind, table, h200):
     assert all(np.array_equal(a, b) for a, b in zip(together, alone * 4, strict=True))
 
 
-def test_spaces_of_any_size_may_follow_one_another(table, h200):
-    problem = MMShape("mm", M=512, N=512, K=512)
-    space = candidate_space(problem, h200)
-    parts = [space.take(np.arange(count)) for count in (1, 700, 3, len(space), 40)]
-    ours = exported(made("deep", table))
-    for part in parts:
-        fresh = exported(made("deep", table)).predict_us(problem, part, h200)
-        assert np.array_equal(ours.predict_us(problem, part, h200), fresh)
-
-
 def test_a_template_never_seen_comes_last(table, h200):
     problem = MMShape("mm", M=64, N=64, K=8192)
     space = candidate_space(problem, h200)

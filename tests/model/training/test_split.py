@@ -35,13 +35,6 @@ def test_a_problem_keeps_its_side_whatever_stands_beside_it(table):
     assert np.array_equal(held_out(table.arrays.take(some), 0.4), held_out(table.arrays, 0.4)[some])
 
 
-def test_a_split_has_all_three_parts(table):
-    test, check = split(table.arrays, 0.15, 0.10)
-    assert not (test & check).any()
-    assert np.array_equal(test, held_out(table.arrays, 0.15))
-    assert np.array_equal(check, held_out(table.arrays, 0.10, skip=0.15))
-
-
 def test_few_problems_are_trained_on_and_stopped_by_but_not_tested_on(table):
     for count in (2, 10, 30):
         test, check = split(table.arrays.take(np.arange(count)), 0.15, 0.10)

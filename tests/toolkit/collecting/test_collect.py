@@ -1,7 +1,6 @@
 """`collect` as a program calls it, on the CPU."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -78,14 +77,6 @@ def test_drawn_problems_are_timed_and_progress_is_reported(tmp_path):
     assert {(report.total, report.unit) for report in timing} == {(12, "problems")}
     assert timing[-1].values["timings"] == len(result.dataset)
     assert "12 problems in" in messages(reports)
-
-
-def test_the_seed_decides_what_is_drawn(tmp_path):
-    first, second = (collect(tmp_path / f"{n}.json", SMALL, CPU).problems for n in "ab")
-    other = collect(
-        tmp_path / "c.json", SMALL, CollectOptions(device="cpu", libraries_only=True, seed=43)
-    ).problems
-    assert first == second != other
 
 
 def test_problems_may_be_a_sequence_a_shape_set_or_its_file(tmp_path):
@@ -233,30 +224,6 @@ def test_wrong_threads_and_workers_are_refused(tmp_path):
     with pytest.raises(InvalidValueError, match="--workers: got 2; expected one on a CPU"):
         CollectOptions(device="cpu", libraries_only=True, workers=2)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A real file system of a few pages."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)]
-    if not shutil.which("mount") or subprocess.call(mount, stderr=subprocess.DEVNULL):
-        pytest.skip("mounting is not permitted here")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
-
-
-def test_a_full_disk_is_a_clear_stop_and_with_more_space_the_same_call_continues(small_disk):
-    many = ShapeSampling(60, max_size=32)
-    with pytest.raises(FileFaultError, match="No space left on device; all finished problems are"):
-        collect(small_disk / "t.parquet", many, CPU)
-    subprocess.run(["mount", "-o", "remount,size=4m", str(small_disk)], check=True)
-    reports: list[Progress] = []
-    result = collect(small_disk / "t.parquet", many, CPU, progress=reports.append)
-    assert " problems are done" in messages(reports)
-    assert [path.name for path in small_disk.iterdir()] == ["t.parquet"]
-    assert len(result.dataset.problems) == 60
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,6 @@ def test_each_network_has_a_process_of_its_own(tmp_path: Path) -> None:
     assert str(os.getpid()) not in set.union(*numbers)
 
 
-def test_one_job_needs_no_process(tmp_path: Path) -> None:
-    run([writing(tmp_path / "a")])
-    assert not (tmp_path / "a").exists(), "the caller trains it"
-
-
 def run_out() -> None:
     raise RuntimeError("out of memory\nand much more")
 

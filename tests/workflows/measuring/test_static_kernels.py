@@ -75,16 +75,6 @@ def test_a_kernel_compiles_in_another_process_and_errors_are_returned():
     assert "no_such_function" in compile_static(kernel)
 
 
-def test_a_bias_of_one_column_is_copied_as_inductor_copies_it(fake_h200):
-    problem = MMShape("addmm", 200, 1, 64, dtype="float16")
-    (kernel, *_) = static_kernels(problem, [Candidate(ATEN), *some(problem, fake_h200, 1)])
-    tensors = operands(problem, torch.device("cpu"), torch.Generator().manual_seed(0))
-    bias = given_to(kernel, tensors)[0]
-    assert tuple(bias.shape) == tuple(kernel.request.input_tensor_meta[0].sizes)
-    assert bias.stride(0) == kernel.request.input_tensor_meta[0].strides[0]
-    assert (bias == tensors.bias).all()
-
-
 def given_to(kernel: StaticKernel, tensors: Operands) -> list[torch.Tensor]:
     given = [t for t in (tensors.bias, tensors.a, tensors.b) if t is not None]
     metas = kernel.request.input_tensor_meta

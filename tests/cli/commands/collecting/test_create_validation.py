@@ -9,16 +9,8 @@ from torch_diode.files.shape_sets import write_shapes
 from torch_diode.types.problem import MMShape
 from torch_diode.types.shapes import OperationShapeSet
 
-CPU = (
-    "--seed",
-    "42",
-    "--device",
-    "cpu",
-    "create-validation",
-    "--libraries",
-    "--output",
-    "v.parquet",
-)
+CPU = ("--seed", "42", "--device", "cpu", "create-validation", "--libraries")
+CPU += ("--output", "v.parquet")
 
 
 @pytest.fixture(autouse=True)
