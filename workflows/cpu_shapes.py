@@ -114,6 +114,12 @@ def few_rows(train: int, validation: int, seed: int, owner: Owner) -> Sets:
     return divided(problems(), train, validation, source, owner)
 
 
+def has_few_rows(problem: MMShape) -> bool:
+    """True if kernels of the C++ template can run it."""
+    linear = problem.op not in BATCHED and problem.dtype == "float32" and not problem.transpose_a
+    return linear and problem.M <= MOST_ROWS and problem.bias != "matrix"
+
+
 def _any_rows(source: random.Random) -> int:
     return round(MOST_ROWS ** source.random())
 
@@ -131,16 +137,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--train", type=int, default=3200)
     parser.add_argument("--validation", type=int, default=400)
-    parser.add_argument("--few-rows", type=int, nargs=2, default=[200, 50], metavar="N")
+    parser.add_argument("--few-rows", type=int, nargs=2, default=[140, 40], metavar="N")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output-dir", type=Path, default=Path("shapes"))
     given = parser.parse_args()
     given.output_dir.mkdir(parents=True, exist_ok=True)
     owner: Owner = {}
-    sets = draw(given.train, given.validation, given.seed, owner)
-    few = few_rows(*given.few_rows, given.seed, owner)
-    names = ("train", "validation", "few-rows-train", "few-rows-validation")
-    for name, chosen in zip(names, (*sets, *few), strict=True):
+    train, validation = draw(given.train, given.validation, given.seed, owner)
+    few_train, few_validation = few_rows(*given.few_rows, given.seed, owner)
+    sets = {
+        "train": train,
+        "few-rows-train": few_train,
+        "few-rows-one-thread": few_train[::2],
+        "validation": [p for p in validation if not has_few_rows(p)],
+        "few-rows-validation": list(
+            dict.fromkeys([*few_validation, *filter(has_few_rows, validation)])
+        ),
+    }
+    for name, chosen in sets.items():
         write_shapes(shape_set(chosen), given.output_dir / f"{name}.json")
         print(f"{given.output_dir / name}.json: {len(chosen)} problems")
 
