@@ -1,9 +1,5 @@
 """The epilogue benchmark without its GPU: real decisions for the chip."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from tests.benchmarks.dry_run import dry_run
@@ -12,7 +8,7 @@ from torch_diode.integration.deciding.epilogue_cost import IN_L2, LAUNCH_US
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 
 
-def test_epilogues_are_counted_and_constants_fitted(tmp_path: Path) -> None:
+def test_epilogues_are_counted_and_constants_fitted(tmp_path):
     data, printed = dry_run("epilogues.py", tmp_path / "epilogues.json", "--problems", "6")
     assert len(data["rows"]) == 6
     for row in data["rows"]:

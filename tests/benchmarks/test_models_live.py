@@ -1,15 +1,12 @@
 """The model benchmark without its GPU: a tiny model, on the CPU."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.dry_run import dry_run
 
 
-def test_a_model_agrees_with_eager_and_a_run_is_resumed(tmp_path: Path) -> None:
+def test_a_model_agrees_with_eager_and_a_run_is_resumed(tmp_path):
     output = tmp_path / "models.json"
     options = ("--models", "recommender", "--modes", "reduce-overhead", "max-autotune")
     data, printed = dry_run("models_live.py", output, *options)

@@ -1,7 +1,5 @@
 """The selection benchmark's run, with real processes that answer, fail and hang."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -33,7 +33,7 @@ def test_without_a_command_it_shows_help():
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_nobody_waits_for_torch_who_does_not_need_it(arguments: list[str], tmp_path: Path) -> None:
+def test_nobody_waits_for_torch_who_does_not_need_it(arguments, tmp_path):
     program = (
         "import sys\n"
         "from torch_diode.cli import main\n"

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -40,7 +38,7 @@ def test_problems_with_other_kernels_are_of_another_kind(problem, change):
 
 
 def test_how_a_size_divides_counts_only_where_memory_is_read_along_it():
-    def kind(m: int, k: int, layout: str) -> object:
+    def kind(m, k, layout):
         return plan.kind_of(
             MMShape("mm", m, 64, k, transpose_a=layout[0] == "t", transpose_b=layout[1] == "t")
         )

@@ -1,7 +1,5 @@
 """The sweep on the CPU, with correct and wrong products in place of kernels."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """A sweep on the CPU with its processes and store."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 

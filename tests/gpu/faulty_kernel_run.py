@@ -5,8 +5,6 @@
 `faulty`: one config's kernel writes out of bounds. `two`: two timing processes on one GPU.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Mapping

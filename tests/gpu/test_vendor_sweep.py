@@ -1,7 +1,5 @@
 """The vendor's kernel on many problems at once, against one at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -30,7 +28,7 @@ PROBLEMS = [
 ]
 
 
-def test_the_times_are_those_of_the_sweep() -> None:
+def test_the_times_are_those_of_the_sweep():
     timer = CudaTimer(torch.device("cuda", 0), detect().l2_bytes)
     before = torch.backends.cuda.matmul.allow_tf32
     vendor = VendorSweep(detect().name, timer, {}, pool_bytes=1 << 28)

@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from torch_diode.hardware import cpu, known, known_names
@@ -52,7 +48,7 @@ def test_a_cpu_is_named_by_family_model_and_stepping(vendor, family, model, step
 @pytest.mark.parametrize(
     ("part", "name"), [("0xd0c", "arm-neoverse-n1"), ("0xd4f", "arm-neoverse-v2")]
 )
-def test_an_arm_cpu_is_named_by_its_part(part: str, name: str) -> None:
+def test_an_arm_cpu_is_named_by_its_part(part, name):
     info = cpu.parse_cpuinfo(ARM.format(part=part))
     assert cpu.cpu_name(info) == name
     assert cpu.instruction_sets(info) == ("asimd", "sve", "sve2", "bf16", "i8mm")
@@ -65,18 +61,16 @@ def test_an_arm_cpu_is_named_by_its_part(part: str, name: str) -> None:
         ("AMD EPYC 9Z99 96-Core Processor", "amd-epyc-9z99"),
     ],
 )
-def test_a_cpu_that_is_not_in_the_tables_is_named_by_its_brand(brand: str, name: str) -> None:
+def test_a_cpu_that_is_not_in_the_tables_is_named_by_its_brand(brand, name):
     assert x86("GenuineIntel", 0x42, 1, brand=brand) == name
 
 
-def test_only_instruction_sets_for_matrix_kernels_are_kept() -> None:
+def test_only_instruction_sets_for_matrix_kernels_are_kept():
     info = cpu.parse_cpuinfo(X86.format(vendor="", family=0, model=0, stepping=0, brand=""))
     assert cpu.instruction_sets(info) == ("avx", "avx2", "fma", "avx512f", "avx512_bf16")
 
 
-def test_the_data_caches_of_a_core_are_read_by_level(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_data_caches_of_a_core_are_read_by_level(tmp_path, monkeypatch):
     caches = [("Data", 1, "32K"), ("Instruction", 1, "64K"), ("Unified", 3, "32768K")]
     for number, (kind, level, size) in enumerate(caches):
         folder = tmp_path / f"index{number}"

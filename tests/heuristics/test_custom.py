@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +26,7 @@ def aten_for_large(problem: MMShape, candidates: Sequence[Candidate]) -> list[Ca
     return [candidate for candidate in candidates if candidate.template == "aten"]
 
 
-def test_a_function_becomes_a_heuristic_that_names_itself() -> None:
+def test_a_function_becomes_a_heuristic_that_names_itself():
     ranking = aten_for_large.rank(PROBLEM, SPACE, H200)
     assert isinstance(aten_for_large, CustomHeuristic)
     assert ranking.source == "aten_for_large"
@@ -37,18 +34,18 @@ def test_a_function_becomes_a_heuristic_that_names_itself() -> None:
     assert np.isnan(ranking.predicted_us).all()
 
 
-def test_none_or_an_empty_list_abstains() -> None:
+def test_none_or_an_empty_list_abstains():
     small = MMShape("mm", 8, 8, 8)
     assert aten_for_large.rank(small, SPACE, H200) is None
     assert "aten_for_large" in aten_for_large.why_abstained(small, SPACE, H200)
     assert CustomHeuristic(lambda p, cs: []).rank(PROBLEM, SPACE, H200) is None
 
 
-def test_the_decorated_function_can_still_be_called() -> None:
+def test_the_decorated_function_can_still_be_called():
     assert aten_for_large(PROBLEM, [Candidate("aten")]) == [Candidate("aten")]
 
 
-def test_a_function_may_make_the_candidate_itself() -> None:
+def test_a_function_may_make_the_candidate_itself():
     wanted = Candidate("triton::mm", TritonGEMMConfig(64, 64, 64, 8, 3, 4))
     ranking = CustomHeuristic(lambda p, cs: [wanted]).rank(PROBLEM, SPACE, H200)
     assert SPACE[int(ranking.order[0])] == wanted
@@ -68,31 +65,31 @@ def test_a_function_may_make_the_candidate_itself() -> None:
     ],
     ids=repr,
 )
-def test_a_wrong_answer_is_refused_by_name(answer: Any) -> None:
+def test_a_wrong_answer_is_refused_by_name(answer):
     with pytest.raises(DiodeError, match="mine"):
         CustomHeuristic(lambda p, cs: answer, "mine").rank(PROBLEM, SPACE, H200)
 
 
-def test_an_error_of_the_function_propagates() -> None:
-    def fails(problem: MMShape, candidates: Sequence[Candidate]) -> None:
+def test_an_error_of_the_function_propagates():
+    def fails(problem, candidates):
         raise KeyError("oops")
 
     with pytest.raises(KeyError, match="oops"):
         CustomHeuristic(fails).rank(PROBLEM, SPACE, H200)
 
 
-def test_unknown_decisions_and_values_that_are_not_functions_are_refused() -> None:
+def test_unknown_decisions_and_values_that_are_not_functions_are_refused():
     with pytest.raises(InvalidValueError, match="matmul"):
         heuristic("attention")
     with pytest.raises(InvalidValueError, match="function"):
         CustomHeuristic(3)  # type: ignore[arg-type]
 
 
-def test_a_custom_heuristic_conforms() -> None:
+def test_a_custom_heuristic_conforms():
     check_heuristic(aten_for_large, H200).raise_if_failed()
 
 
-def test_the_fingerprint_is_the_same_in_every_process() -> None:
+def test_the_fingerprint_is_the_same_in_every_process():
     program = (
         "from torch_diode.heuristics import heuristic\n"
         "BLOCKS = {'small': 16, 'large': 128}\n"

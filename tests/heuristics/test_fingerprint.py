@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Callable
@@ -34,7 +32,7 @@ def doubled(fn: Any) -> Any:
     return wrapper
 
 
-def test_two_lambdas_on_one_line_differ() -> None:
+def test_two_lambdas_on_one_line_differ():
     first, second = (lambda x: x), (lambda x: -x)
     assert code_text(first) != code_text(second)
 
@@ -56,7 +54,7 @@ def test_two_lambdas_on_one_line_differ() -> None:
         ),
     ],
 )
-def test_functions_that_can_decide_differently_differ(one: str, other: str) -> None:
+def test_functions_that_can_decide_differently_differ(one, other):
     assert code_text(executed(one)) == code_text(executed(one))
     assert code_text(executed(one)) != code_text(executed(other))
     assert code_text(executed(one)) is not None
@@ -74,14 +72,14 @@ def test_functions_that_can_decide_differently_differ(one: str, other: str) -> N
         (returning(1), doubled(returning(1))),
     ],
 )
-def test_captured_values_that_differ_anywhere_differ(one: Any, other: Any) -> None:
+def test_captured_values_that_differ_anywhere_differ(one, other):
     assert code_text(returning(one)) == code_text(returning(one))
     assert code_text(returning(one)) != code_text(returning(other))
     rules = [CustomHeuristic(returning(one), name) for name in "xy"]
     assert rules[0].fingerprint() != rules[1].fingerprint()
 
 
-def test_functions_that_call_one_another_end() -> None:
+def test_functions_that_call_one_another_end():
     names = [f"g{i}" for i in range(12)]
     calls = " + ".join(f"{name}(x)" for name in names)
     source = "\n".join(f"def {name}(x): return {calls}" for name in [*names, "f"])
@@ -116,15 +114,15 @@ ring.append(ring)
         len,
     ],
 )
-def test_state_that_is_not_plain_has_no_text_and_a_key_per_object(fn: Any) -> None:
+def test_state_that_is_not_plain_has_no_text_and_a_key_per_object(fn):
     assert code_text(fn) is None
     one, other = CustomHeuristic(fn), CustomHeuristic(fn)
     assert one.fingerprint() == one.fingerprint()
     assert one.fingerprint() != other.fingerprint()
 
 
-def test_a_version_stands_for_state_that_is_not_plain() -> None:
-    def rule(version: str) -> CustomHeuristic:
+def test_a_version_stands_for_state_that_is_not_plain():
+    def rule(version):
         fn = returning(np.zeros(3))
         fn.version = version  # type: ignore[attr-defined]
         return CustomHeuristic(fn)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -8,7 +6,7 @@ import pytest
 import torch_diode.heuristics
 
 
-def test_heuristics_are_imported_without_torch_and_only_tables_import_pyarrow() -> None:
+def test_heuristics_are_imported_without_torch_and_only_tables_import_pyarrow():
     program = (
         "import sys\n"
         "from torch_diode.heuristics import AnalyticalHeuristic, Chain, ModelHeuristic, heuristic\n"
@@ -21,7 +19,7 @@ def test_heuristics_are_imported_without_torch_and_only_tables_import_pyarrow() 
     assert done.returncode == 0, done.stderr
 
 
-def test_every_public_name_exists() -> None:
+def test_every_public_name_exists():
     for name in torch_diode.heuristics.__all__:
         assert hasattr(torch_diode.heuristics, name)
         assert name in dir(torch_diode.heuristics)

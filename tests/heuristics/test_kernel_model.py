@@ -1,7 +1,5 @@
 """The analytical heuristic on CPUs."""
 
-from __future__ import annotations
-
 import pytest
 
 from torch_diode.candidates import candidate_space

@@ -1,7 +1,5 @@
 """Heuristics with a fixed result, to see whether torch follows it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A card shows the evaluation it is written from."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """Model files round-trip, and nothing but a model is accepted."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

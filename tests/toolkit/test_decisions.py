@@ -1,7 +1,5 @@
 """A CPU model's decisions on measured problems go through the policy of a compile."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cpu_timings import cpu_timings

@@ -3,15 +3,12 @@
 import json
 import re
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.scripts import ROOT, load_script
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types.problem import OPS
-from torch_diode.types.shapes import OperationShapeSet
 
 SHIPPED = ROOT / "diode_datasets/shapes/real_models.json"
 script = load_script("workflows", "make_real_shapes")
@@ -70,13 +67,11 @@ BY_HAND = {
 
 
 @pytest.fixture(scope="module")
-def shipped() -> OperationShapeSet:
+def shipped():
     return read_shapes(SHIPPED)
 
 
-def test_the_script_makes_the_shipped_file_and_prints_a_summary(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_script_makes_the_shipped_file_and_prints_a_summary(tmp_path, monkeypatch, capsys):
     output = tmp_path / "shapes.json"
     monkeypatch.setattr(sys, "argv", ["make_real_shapes.py", "--output", str(output)])
     assert script.main() == 0
@@ -85,7 +80,7 @@ def test_the_script_makes_the_shipped_file_and_prints_a_summary(
     assert last == ["all", str(len(read_shapes(SHIPPED)))]
 
 
-def test_ops_dtypes_layouts_and_unaligned_sizes_are_covered(shipped: OperationShapeSet) -> None:
+def test_ops_dtypes_layouts_and_unaligned_sizes_are_covered(shipped):
     problems = shipped.problems
     assert {p.op for p in problems} == set(OPS)
     assert {p.dtype for p in problems} == {"bfloat16", "float16", "float32"}
@@ -97,7 +92,7 @@ def test_ops_dtypes_layouts_and_unaligned_sizes_are_covered(shipped: OperationSh
     assert sum(any(size % 8 for size in (p.N, p.K)) for p in problems) >= 50
 
 
-def test_dimensions_match_those_derived_by_hand(shipped: OperationShapeSet) -> None:
+def test_dimensions_match_those_derived_by_hand(shipped):
     shapes = {shape.problem.key: shape for shape in shipped}
     assert {key: shapes[key].origin for key in BY_HAND} == BY_HAND
     # Gate and up, of Llama-3-8B and of Mistral-7B.
@@ -126,7 +121,7 @@ MIXTRAL = {
         (["Mixtral-8x7B", 4096], "got ['Mixtral-8x7B', 4096]; expected an object"),
     ],
 )
-def test_an_invalid_entry_is_refused_by_name(entry: Any, message: str, tmp_path: Path) -> None:
+def test_an_invalid_entry_is_refused_by_name(entry, message, tmp_path):
     path = tmp_path / "dimensions.json"
     path.write_text(json.dumps({"mixtures": [MIXTRAL, entry]}))
     with pytest.raises(ValueError, match=re.escape("dimensions.json: mixtures[1]")) as fault:

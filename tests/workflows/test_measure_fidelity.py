@@ -21,7 +21,7 @@ VALIDATION = ROOT / "diode_datasets/matmul/nvidia-h200/validation/full-2.parquet
 
 
 @pytest.fixture(scope="module")
-def workflow() -> Any:
+def workflow():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TORCHINDUCTOR_COMPILE_THREADS", "1")
         patch.setenv("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
@@ -64,7 +64,7 @@ def run_of(workflow, h200: Hardware, *options: str, seconds: float = 120) -> Any
 
 
 @pytest.fixture
-def own_caches(tmp_path, monkeypatch) -> None:
+def own_caches(tmp_path, monkeypatch):
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
 

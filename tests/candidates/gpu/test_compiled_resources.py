@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from torch_diode.candidates.gpu.compiled_resources import (
@@ -14,13 +10,13 @@ from torch_diode.types.errors import FileFaultError
 from torch_diode.types.problem import MMShape
 
 
-def test_hopper_has_measured_kernels_and_an_unknown_architecture_has_none() -> None:
+def test_hopper_has_measured_kernels_and_an_unknown_architecture_has_none():
     assert any(len(kernels.keys) for kernels in measured_kernels("sm_90").values())
     assert measured_kernels("sm_1") == {}
     assert measured_kernels("") == {}
 
 
-def test_float16_shares_rows_with_bfloat16_but_tf32_not_with_float32() -> None:
+def test_float16_shares_rows_with_bfloat16_but_tf32_not_with_float32():
     names = {
         dtype: kernel_name("triton::mm", MMShape("mm", 64, 64, 64, dtype=dtype))
         for dtype in ("bfloat16", "float16", "float32")
@@ -31,14 +27,14 @@ def test_float16_shares_rows_with_bfloat16_but_tf32_not_with_float32() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"version": 99}', '{"version": 1, "columns": ["x"]}'])
-def test_an_invalid_file_is_a_clear_error(tmp_path: Path, text: str) -> None:
+def test_an_invalid_file_is_a_clear_error(tmp_path, text):
     path = tmp_path / "sm_90.json"
     path.write_text(text)
     with pytest.raises(FileFaultError, match=r"sm_90\.json"):
         read_measured(path)
 
 
-def test_shipped_files_can_be_read() -> None:
+def test_shipped_files_can_be_read():
     paths = sorted(FOLDER.glob("*.json"))
     assert paths
     for path in paths:

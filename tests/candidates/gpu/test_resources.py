@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -37,7 +35,7 @@ def _problem_of(name: str) -> tuple[str, MMShape]:
 
 
 @pytest.mark.parametrize("name", sorted(measured_kernels("sm_90")))
-def test_shared_memory_by_rule_is_no_less_than_compiled_and_close_for_long_loops(name) -> None:
+def test_shared_memory_by_rule_is_no_less_than_compiled_and_close_for_long_loops(name):
     template, problem = _problem_of(name)
     configs = exhaustive_configs(template, "cuda")
     measured, rows = measured_kernels("sm_90")[name].find(config_keys(configs))
@@ -58,7 +56,7 @@ def test_shared_memory_by_rule_is_no_less_than_compiled_and_close_for_long_loops
     assert (above <= 0.1 * compiled).all()
 
 
-def test_measured_rows_take_precedence_over_the_rule() -> None:
+def test_measured_rows_take_precedence_over_the_rule():
     template, problem = _problem_of("triton::mm_persistent_tma/bfloat16/nt")
     configs = exhaustive_configs(template, "cuda")
     resources = resources_of(configs, problem, H200)
@@ -70,7 +68,7 @@ def test_measured_rows_take_precedence_over_the_rule() -> None:
     assert (resources.registers[measured] == kernels.registers[rows[measured]]).all()
 
 
-def test_registers_by_rule_are_near_those_of_compiled_kernels() -> None:
+def test_registers_by_rule_are_near_those_of_compiled_kernels():
     ratios = []
     for name, kernels in measured_kernels("sm_90").items():
         template, problem = _problem_of(name)
@@ -81,7 +79,7 @@ def test_registers_by_rule_are_near_those_of_compiled_kernels() -> None:
     assert 0.75 < np.median(ratios) < 1.35
 
 
-def test_a_huge_config_does_not_overflow() -> None:
+def test_a_huge_config_does_not_overflow():
     candidates = Candidates.of(
         [Candidate("triton::mm", TritonGEMMConfig(4096, 4096, 4096, 8, 32, 64))]
     )
@@ -90,7 +88,7 @@ def test_a_huge_config_does_not_overflow() -> None:
     assert not fits(resources, candidates, H200).any()
 
 
-def test_a_config_too_large_for_the_chip_does_not_fit() -> None:
+def test_a_config_too_large_for_the_chip_does_not_fit():
     large = Candidate("triton::mm", TritonGEMMConfig(128, 128, 128, 8, 4, 4))
     small = Candidate("triton::mm", TritonGEMMConfig(64, 64, 32, 8, 3, 4))
     candidates = Candidates.of([large, small])
@@ -99,7 +97,7 @@ def test_a_config_too_large_for_the_chip_does_not_fit() -> None:
     assert fits(resources, candidates, H200).tolist() == [False, True]
 
 
-def test_a_chip_of_unknown_shared_memory_has_the_safe_limit() -> None:
+def test_a_chip_of_unknown_shared_memory_has_the_safe_limit():
     configs = exhaustive_configs("triton::mm", "cuda")
     unknown = replace(H200, shared_memory_per_block=0)
     resources = resources_of(configs, MMShape("mm", 64, 64, 64), unknown)
@@ -108,7 +106,7 @@ def test_a_chip_of_unknown_shared_memory_has_the_safe_limit() -> None:
     assert resources.shared_bytes[launchable].max() <= SAFE_SHARED_MEMORY
 
 
-def test_ampere_keeps_one_buffer_fewer_than_stages() -> None:
+def test_ampere_keeps_one_buffer_fewer_than_stages():
     """Values of kernels compiled for sm_80."""
     configs = [(64, 64, 32, 3, 4), (128, 128, 64, 3, 8), (128, 64, 64, 4, 4), (128, 128, 16, 1, 8)]
     candidates = Candidates.of(
@@ -126,7 +124,7 @@ def test_ampere_keeps_one_buffer_fewer_than_stages() -> None:
         ({"registers_per_unit": 0, "shared_memory_per_unit": 0, "threads_per_unit": 0}, [16, 16]),
     ],
 )
-def test_occupancy_is_limited_by_shared_memory_registers_and_threads(change, expected) -> None:
+def test_occupancy_is_limited_by_shared_memory_registers_and_threads(change, expected):
     small = Candidate("triton::mm", TritonGEMMConfig(16, 16, 16, 8, 2, 4))
     large = Candidate("triton::mm", TritonGEMMConfig(128, 128, 64, 8, 4, 8))
     candidates, chip = Candidates.of([small, large]), replace(UNMEASURED, **change)

@@ -1,7 +1,5 @@
 """Kernels of a sweep: Inductor's code, compiled without a GPU, with correct results."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import linecache
@@ -67,12 +65,12 @@ TEMPLATE_FILES = {MM: "triton_mm", BMM: "triton_bmm", PERSISTENT_TMA: "triton_pe
 
 
 @pytest.fixture(scope="module")
-def library() -> KernelLibrary:
+def library():
     return KernelLibrary(template_source, num_sms=132)
 
 
 @pytest.fixture(autouse=True)
-def fresh_triton_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def fresh_triton_cache(tmp_path, monkeypatch):
     cache = tmp_path / "triton"
     monkeypatch.setenv("TRITON_CACHE_DIR", str(cache))
     return cache
@@ -91,8 +89,8 @@ class TestSource:
     @pytest.mark.parametrize(("template", "op", "bias"), KINDS)
     @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
     def test_every_layout_renders_with_sizes_and_config_as_parameters(
-        self, template: str, op: str, bias: str, dtype: str
-    ) -> None:
+        self, template, op, bias, dtype
+    ):
         for (a, b), even_k in itertools.product(LAYOUTS, (False, True)):
             source = template_source(SourceKey(template, op, dtype, a, b, bias, even_k))
             assert "BLOCK_M : tl.constexpr" not in source.text
@@ -101,7 +99,7 @@ class TestSource:
             assert jit_function(source).__name__ == source.name
 
     @pytest.mark.parametrize("template", [MM, BMM, PERSISTENT_TMA])
-    def test_the_text_is_that_of_torchs_template(self, template: str) -> None:
+    def test_the_text_is_that_of_torchs_template(self, template):
         op = "bmm" if template == BMM else "mm"
         text = template_source(SourceKey(template, op, "bfloat16", False, True, "none", False)).text
         ours = {line.strip() for line in text.splitlines()}
@@ -110,11 +108,11 @@ class TestSource:
         assert len(plain) > 25
         assert all(line.startswith("if ") for line in missing), missing
 
-    def test_sizes_too_large_for_32_bits_render_with_64(self) -> None:
+    def test_sizes_too_large_for_32_bits_render_with_64(self):
         key = SourceKey(MM, "mm", "bfloat16", False, True, "none", True, index_bits=64)
         assert "INDEX_DTYPE : tl.constexpr = tl.int64" in template_source(key).text
 
-    def test_an_unknown_branch_in_a_template_is_refused(self) -> None:
+    def test_an_unknown_branch_in_a_template_is_refused(self):
         key = SourceKey(MM, "mm", "bfloat16", False, True, "none", True)
         text = render(TEMPLATES[MM], key).replace(
             "    pid = ", "    if K > 7:\n        pass\n    pid = "
@@ -135,10 +133,10 @@ class TestSpec:
         ("size", "itemsize", "unit"),
         [(4096, 2, 8), (1000, 2, 8), (1004, 2, 4), (7, 2, 1), (1000, 4, 4), (1, 2, 0)],
     )
-    def test_units_reach_16_bytes_and_no_further(self, size: int, itemsize: int, unit: int) -> None:
+    def test_units_reach_16_bytes_and_no_further(self, size, itemsize, unit):
         assert unit_of(size, itemsize) == unit
 
-    def test_problems_of_one_kind_share_a_kernel(self, library: KernelLibrary) -> None:
+    def test_problems_of_one_kind_share_a_kernel(self, library):
         shapes = [(512, 1024, 4096), (7, 4096, 1024), (40000, 8, 64)]
         specs = {
             library.spec_for(MMShape("mm", *s, transpose_b=True), Candidate(MM, RENDERED))
@@ -156,9 +154,7 @@ class TestSpec:
             (70000, 70000, 1024),
         ],
     )
-    def test_properties_that_static_kernels_fold_in_need_another_kernel(
-        self, library: KernelLibrary, other: tuple[int, int, int]
-    ) -> None:
+    def test_properties_that_static_kernels_fold_in_need_another_kernel(self, library, other):
         candidate = Candidate(MM, RENDERED)
         spec = library.spec_for(MMShape("mm", 512, 1024, 1024, transpose_b=True), candidate)
         assert spec != library.spec_for(MMShape("mm", *other, transpose_b=True), candidate)
@@ -173,9 +169,7 @@ class TestSpec:
             (MMShape("mm", 64, 64, 64, dtype="float64"), MM),
         ],
     )
-    def test_a_template_that_cannot_run_a_problem_is_infeasible(
-        self, library: KernelLibrary, problem: MMShape, template: str
-    ) -> None:
+    def test_a_template_that_cannot_run_a_problem_is_infeasible(self, library, problem, template):
         with pytest.raises(KernelInfeasibleError):
             library.spec_for(problem, Candidate(template, RENDERED))
 
@@ -189,9 +183,7 @@ class TestSpec:
             (PERSISTENT_TMA, "mm", 32, False),
         ],
     )
-    def test_stages_matter_only_with_a_loop_over_k(
-        self, library: KernelLibrary, template: str, op: str, k: int, same: bool
-    ) -> None:
+    def test_stages_matter_only_with_a_loop_over_k(self, library, template, op, k, same):
         problem = MMShape(op, 512, 512, k, transpose_b=True)
         configs = [replace(RENDERED, num_stages=stages) for stages in (2, 5)]
         specs = [library.spec_for(problem, Candidate(template, config)) for config in configs]
@@ -203,9 +195,7 @@ class TestSpec:
         ("template", "op", "batch"), [(MM, "mm", 1), (BMM, "bmm", 7), (PERSISTENT_TMA, "mm", 1)]
     )
     @pytest.mark.parametrize("sizes", [(640, 1000, 64), (8, 8, 8)])
-    def test_the_grid_is_the_templates_own(
-        self, library: KernelLibrary, template: str, op: str, batch: int, sizes: Any
-    ) -> None:
+    def test_the_grid_is_the_templates_own(self, library, template, op, batch, sizes):
         problem = MMShape(op, *sizes, B=batch)
         spec = library.spec_for(problem, Candidate(template, RENDERED))
         call_sizes = [batch] * (op == "bmm") + [problem.M, problem.N]
@@ -226,9 +216,7 @@ class TestCompile:
         ],
         ids=str,
     )
-    def test_kernels_compile_for_hopper_without_a_gpu(
-        self, library: KernelLibrary, template: str, problem: MMShape
-    ) -> None:
+    def test_kernels_compile_for_hopper_without_a_gpu(self, library, template, problem):
         outcome = outcome_of(library, problem, Candidate(template, RENDERED))
         assert outcome.error == ""
         assert outcome.fits(H200_SHARED_MEMORY)
@@ -242,16 +230,14 @@ class TestCompile:
             TritonGEMMConfig(32, 64, 64, num_stages=1, num_warps=2),
         ],
     )
-    def test_configs_that_spill_in_one_step_are_not_in_the_space(
-        self, library: KernelLibrary, config: TritonGEMMConfig
-    ) -> None:
+    def test_configs_that_spill_in_one_step_are_not_in_the_space(self, library, config):
         problem = MMShape("mm", 512, 512, config.block_k, dtype="float32", transpose_b=True)
         outcome = outcome_of(library, problem, Candidate(MM, config))
         assert outcome.error == ""
         space = set(candidate_space(problem, known("nvidia-h200")))
         assert (Candidate(MM, config) in space) == (outcome.stack_bytes == 0)
 
-    def test_a_config_over_the_shared_memory_is_recognised(self, library: KernelLibrary) -> None:
+    def test_a_config_over_the_shared_memory_is_recognised(self, library):
         config = TritonGEMMConfig(128, 128, 128, num_stages=5, num_warps=8)
         problem = MMShape("mm", 512, 512, 512, transpose_b=True)
         outcome = outcome_of(library, problem, Candidate(MM, config))
@@ -259,7 +245,7 @@ class TestCompile:
         assert outcome.shared_bytes > H200_SHARED_MEMORY
         assert not outcome.fits(H200_SHARED_MEMORY)
 
-    def test_a_compiler_error_is_part_of_the_outcome(self, library: KernelLibrary) -> None:
+    def test_a_compiler_error_is_part_of_the_outcome(self, library):
         problem = MMShape("mm", 512, 512, 512)
         ((source, spec),) = library.jobs([library.spec_for(problem, Candidate(MM, RENDERED))])
         broken = TemplateSource(**{**vars(source), "text": source.text.replace("tl.dot", "tl.dut")})
@@ -267,9 +253,7 @@ class TestCompile:
         assert "dut" in outcome.error
         assert not outcome.fits(H200_SHARED_MEMORY)
 
-    def test_a_launch_uses_kernels_compiled_by_another_process(
-        self, library: KernelLibrary, fresh_triton_cache: Path
-    ) -> None:
+    def test_a_launch_uses_kernels_compiled_by_another_process(self, library, fresh_triton_cache):
         if torch.cuda.is_initialized():
             pytest.skip("another test has used CUDA in this process, so nothing can be forked")
         problems = [
@@ -321,9 +305,7 @@ class TestFidelity:
         ],
         ids=str,
     )
-    def test_instructions_and_shared_memory_equal_the_static_kernels(
-        self, template: str, problem: MMShape
-    ) -> None:
+    def test_instructions_and_shared_memory_equal_the_static_kernels(self, template, problem):
         library = KernelLibrary(template_source, num_sms=1)
         ((source, spec),) = library.jobs([library.spec_for(problem, Candidate(template, RENDERED))])
         ours = compile_kernel(source, spec, ARCH)
@@ -407,7 +389,7 @@ def _relative_error(tensors: Operands) -> float:
 
 
 @pytest.fixture(scope="module")
-def interpreted() -> list[dict[str, Any]]:
+def interpreted():
     if torch.cuda.is_available():
         pytest.skip("tests/gpu checks the numbers on the device")
     code = (
@@ -425,9 +407,7 @@ def interpreted() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("op", "bias"), [kind[1:] for kind in NUMERIC_KINDS])
-def test_results_are_correct_for_odd_shapes_in_both_layouts(
-    interpreted: list[dict[str, Any]], op: str, bias: str
-) -> None:
+def test_results_are_correct_for_odd_shapes_in_both_layouts(interpreted, op, bias):
     results = {c["problem"]: c["result"] for c in interpreted if c["kind"] == [op, bias]}
     assert len(results) == len(NUMERIC_SIZES) * len(NUMERIC_LAYOUTS)
     if all(INTERPRETER_FAULT in str(result) for result in results.values()):

@@ -1,7 +1,5 @@
 """Verification of kernels whose results have a known relative error."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """The CPU timer, on calls that take a known time and on a machine that is busy."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Worker processes that return results, raise, and are killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
@@ -106,7 +104,7 @@ def test_an_unexpected_error_stops_the_run(capfd):
 def test_progress_is_reported_with_its_job():
     reported: list[Any] = []
 
-    def reporting(progress: ProgressMarker) -> Callable[[Any], Any]:
+    def reporting(progress):
         return lambda job: progress({"half of": job})
 
     with WorkerPool[Any, Any]([reporting], on_progress=lambda *step: reported.append(step)) as pool:
@@ -133,8 +131,8 @@ def test_a_fresh_worker_has_threads_of_its_own_where_the_parent_has_used_threads
 
 
 def test_a_worker_killed_within_a_long_message_is_reported():
-    def long(_: ProgressMarker) -> Callable[[Any], Any]:
-        def result(job: Any) -> Any:
+    def long(_):
+        def result(job):
             threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
             return bytes(2**24)
 
@@ -150,8 +148,8 @@ def test_dropping_pending_jobs_finishes_the_current_one():
     begun, begin = os.pipe()
     wait, go = os.pipe()
 
-    def blocking(_: ProgressMarker) -> Callable[[Any], Any]:
-        def result(job: int) -> int:
+    def blocking(_):
+        def result(job):
             os.write(begin, b"x")
             os.read(wait, 1)
             return job

@@ -3,8 +3,6 @@
 Candidates have real kernel specs; they launch ATen, or end their process.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

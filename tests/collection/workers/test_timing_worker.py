@@ -1,7 +1,5 @@
 """Timing requests, processed without a process."""
 
-from __future__ import annotations
-
 import pytest
 
 from torch_diode.collection.kernels.cpp import CpuKernels
@@ -19,7 +17,7 @@ BOTH = Candidates.of([ATEN, TRITON])
 
 
 @pytest.fixture
-def steps() -> list[int]:
+def steps():
     return []
 
 

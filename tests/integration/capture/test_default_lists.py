@@ -1,7 +1,5 @@
 """The quick lists are the real ones, problem by problem."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Lowering for a GPU that is not here."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -13,7 +11,7 @@ from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
 
 
-def test_torch_sees_the_fake_chip_only_inside(h200: Hardware) -> None:
+def test_torch_sees_the_fake_chip_only_inside(h200):
     available = torch.cuda.is_available()
     with pretend(h200):
         assert torch.cuda.is_available()
@@ -26,7 +24,7 @@ def test_torch_sees_the_fake_chip_only_inside(h200: Hardware) -> None:
 
 
 @pytest.mark.usefixtures("fake_h200")
-def test_plain_torch_lowers_to_the_vendors_kernel() -> None:
+def test_plain_torch_lowers_to_the_vendors_kernel():
     lowered = lower(torch.mm, inputs("mm"))
     assert lowered.kernels == ["mm"]
     assert lowered.configs == []
@@ -35,6 +33,6 @@ def test_plain_torch_lowers_to_the_vendors_kernel() -> None:
 @pytest.mark.parametrize(
     "hardware", [Hardware("amd-mi300x", "rocm", "gfx942"), Hardware("odd", "cuda", "x")]
 )
-def test_other_chips_are_refused(hardware: Hardware) -> None:
+def test_other_chips_are_refused(hardware):
     with pytest.raises(InvalidValueError, match="expected"), pretend(hardware):
         pass

@@ -1,12 +1,10 @@
 """Real compiles of frozen models, with one candidate chosen for every linear that has it."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +49,7 @@ class Prefer(CustomHeuristic):
 
 
 @pytest.fixture(autouse=True)
-def frozen() -> Iterator[None]:
+def frozen():
     torch._dynamo.reset()
     torch.manual_seed(0)
     patch = inductor_config.patch(force_disable_caches=True, freezing=True)
@@ -82,7 +80,7 @@ def two_linears(dtype: torch.dtype = torch.float32) -> nn.Module:
 
 
 @pytest.mark.parametrize("template", MARKS)
-def test_both_linears_run_where_the_heuristic_says(template: str) -> None:
+def test_both_linears_run_where_the_heuristic_says(template):
     model, x = two_linears(), torch.randn(2, 5, 64)
     result, code = compiled(model, x, heuristic=Prefer(template))
     torch.testing.assert_close(result, model(x))
@@ -121,7 +119,7 @@ class Around(nn.Module):
 
 
 @pytest.mark.parametrize("template", ["onednn_packed", "cpp::gemm"])
-def test_results_are_right_in_any_surroundings(template: str) -> None:
+def test_results_are_right_in_any_surroundings(template):
     model, x = Around(surroundings).eval(), torch.randn(2, 5, 64)
     result, code = compiled(model, x, heuristic=Prefer(template))
     torch.testing.assert_close(result, model(x))
@@ -130,7 +128,7 @@ def test_results_are_right_in_any_surroundings(template: str) -> None:
 
 
 @pytest.mark.parametrize("template", MARKS)
-def test_the_cpp_wrapper_has_them_too(template: str) -> None:
+def test_the_cpp_wrapper_has_them_too(template):
     model, x = two_linears(), torch.randn(10, 64)
     with inductor_config.patch(cpp_wrapper=True):
         result, _ = compiled(model, x, heuristic=Prefer(template))
@@ -139,7 +137,7 @@ def test_the_cpp_wrapper_has_them_too(template: str) -> None:
 
 
 @pytest.mark.parametrize("template", ["aten", "onednn", "onednn_packed"])
-def test_sixteen_bit_linears_choose_among_what_torch_can_run(template: str) -> None:
+def test_sixteen_bit_linears_choose_among_what_torch_can_run(template):
     if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
         pytest.skip("oneDNN has no bfloat16 kernels for this CPU")
     model, x = two_linears(torch.bfloat16), torch.randn(10, 64).bfloat16()
@@ -149,7 +147,7 @@ def test_sixteen_bit_linears_choose_among_what_torch_can_run(template: str) -> N
     assert winners() == [template, template]
 
 
-def test_float64_linears_are_torchs() -> None:
+def test_float64_linears_are_torchs():
     model, x = two_linears(torch.float64), torch.randn(10, 64).double()
     result, _ = compiled(model, x, heuristic=Prefer("onednn_packed"))
     torch.testing.assert_close(result, model(x))
@@ -157,7 +155,7 @@ def test_float64_linears_are_torchs() -> None:
 
 
 @pytest.mark.parametrize("template", ["aten", "onednn", "onednn_packed"])
-def test_a_dynamic_batch_is_decided_on_its_hint(template: str) -> None:
+def test_a_dynamic_batch_is_decided_on_its_hint(template):
     model = two_linears()
     with registration.using(Prefer(template)):
         run = torch.compile(model, dynamic=True)
@@ -168,7 +166,7 @@ def test_a_dynamic_batch_is_decided_on_its_hint(template: str) -> None:
 
 
 @pytest.mark.parametrize("template", ["mkl_packed", "cpp::gemm"])
-def test_a_dynamic_batch_has_no_candidate_for_one_number_of_rows(template: str) -> None:
+def test_a_dynamic_batch_has_no_candidate_for_one_number_of_rows(template):
     model, x = two_linears(), torch.randn(5, 64)
     result, code = compiled(model, x, heuristic=Prefer(template), dynamic=True)
     torch.testing.assert_close(result, model(x))
@@ -186,7 +184,7 @@ def unread_bias(m: nn.Linear, x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("template", ["onednn_packed", "cpp::gemm"])
 @pytest.mark.parametrize("around", [half_bias, unread_bias])
-def test_a_scaled_bias_is_torchs(around: Callable[..., Any], template: str) -> None:
+def test_a_scaled_bias_is_torchs(around, template):
     model, x = Around(around).eval(), torch.randn(2, 5, 64)
     result, _ = compiled(model, x, heuristic=Prefer(template))
     torch.testing.assert_close(result, model(x))
@@ -200,7 +198,7 @@ def plain_code() -> str:
     return re.sub(r"\b[0-9a-f]{12}\b|/\S+|\d+_inference", "", code)
 
 
-def test_without_a_heuristic_a_frozen_compile_is_torchs() -> None:
+def test_without_a_heuristic_a_frozen_compile_is_torchs():
     alone = plain_code()
     registration.enable()
     assert plain_code() == alone
@@ -209,14 +207,14 @@ def test_without_a_heuristic_a_frozen_compile_is_torchs() -> None:
     assert winners() == []
 
 
-def test_observing_records_decisions_and_changes_nothing() -> None:
+def test_observing_records_decisions_and_changes_nothing():
     alone = plain_code()
     registration.enable(Prefer("onednn_packed"), "observe")
     assert plain_code() == alone
     assert winners() == ["onednn_packed", "onednn_packed"]
 
 
-def test_disabling_restores_freezing() -> None:
+def test_disabling_restores_freezing():
     own = freezing.freezing_passes
     handlers = [entry.handler for entry in linear_patterns()]
     registration.enable(Prefer("onednn_packed"))
@@ -238,7 +236,7 @@ def test_what_asks_for_certain_numbers_is_respected(setting):
     assert winners() == []
 
 
-def test_a_package_for_another_process_is_torchs(tmp_path: Path) -> None:
+def test_a_package_for_another_process_is_torchs(tmp_path):
     model, x = two_linears(), torch.randn(10, 64)
     exported = torch.export.export(model, (x,))
     with registration.using(Prefer("cpp::gemm")):
@@ -249,8 +247,8 @@ def test_a_package_for_another_process_is_torchs(tmp_path: Path) -> None:
     torch.testing.assert_close(torch._inductor.aoti_load_package(path)(x), model(x))
 
 
-def test_a_failing_heuristic_leaves_the_linears_to_torch() -> None:
-    def fails(problem: Any, candidates: Any) -> Any:
+def test_a_failing_heuristic_leaves_the_linears_to_torch():
+    def fails(problem, candidates):
         raise RuntimeError("broken rule")
 
     alone = plain_code()
@@ -259,7 +257,7 @@ def test_a_failing_heuristic_leaves_the_linears_to_torch() -> None:
         assert plain_code() == alone
 
 
-def test_weights_are_never_served_to_another_model() -> None:
+def test_weights_are_never_served_to_another_model():
     """Torch's graph cache knows frozen weights by their sizes alone."""
     x = torch.randn(10, 64)
     for template in ("aten", "onednn", "onednn_packed", "cpp::gemm"):
@@ -271,7 +269,7 @@ def test_weights_are_never_served_to_another_model() -> None:
                 torch.testing.assert_close(result, model(x))
 
 
-def test_a_graph_without_packed_weights_is_still_cached() -> None:
+def test_a_graph_without_packed_weights_is_still_cached():
     x = torch.randn(11, 64)
     with inductor_config.patch(force_disable_caches=False):
         for _ in range(2):
@@ -282,18 +280,18 @@ def test_a_graph_without_packed_weights_is_still_cached() -> None:
 
 
 @pytest.fixture
-def untried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def untried(tmp_path, monkeypatch):
     """No micro-kernel has run on this machine yet."""
     monkeypatch.setattr(trial, "_folder", lambda: tmp_path)
     monkeypatch.setattr(trial, "_failed", [])
 
 
 @pytest.mark.usefixtures("untried")
-def test_where_a_micro_kernel_dies_the_next_library_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_a_micro_kernel_dies_the_next_library_runs(monkeypatch):
     monkeypatch.setattr(trial, "_CODE", "import os, signal; os.kill(os.getpid(), signal.SIGILL)")
     order = {"cpp::gemm": 0, "onednn_packed": 1}
 
-    def rule(problem: Any, candidates: Any) -> Any:
+    def rule(problem, candidates):
         return sorted(candidates, key=lambda c: order.get(c.template, 2))
 
     model, x = two_linears(), torch.randn(10, 64)
@@ -324,7 +322,7 @@ print(*(decision.winner for decision in torch_diode.explain()))
 """
 
 
-def test_registering_before_torch_imports_freezing_works(tmp_path: Path) -> None:
+def test_registering_before_torch_imports_freezing_works(tmp_path):
     root = str(Path(__file__).parents[3])
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": root, "HOME": str(tmp_path)}
     environment["TORCHINDUCTOR_CACHE_DIR"] = str(tmp_path)

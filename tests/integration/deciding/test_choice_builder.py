@@ -1,7 +1,5 @@
 """Prologues stay out of a single template, which is not benchmarked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -54,17 +52,15 @@ def test_a_prologue_stays_in_a_kernel_of_its_own(name, monkeypatch):
     assert "triton_tem" in kernels[1]
 
 
-def test_the_same_with_a_handler_set_by_hand_and_for_the_only_one_of_a_list() -> None:
+def test_the_same_with_a_handler_set_by_hand_and_for_the_only_one_of_a_list():
     with V.set_choices_handler(DiodeInductorChoices(Forced(CONFIG))):
         assert len(lower(*PROLOGUES["relu"]).kernels) == 2
     with registration.using(Forced(CONFIG), top=1):
         assert len(lower(*PROLOGUES["relu"], TRITON_ONLY).kernels) == 2
 
 
-def test_an_error_in_preprocessing_leaves_the_list_unchanged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail(_: Any) -> None:
+def test_an_error_in_preprocessing_leaves_the_list_unchanged(monkeypatch):
+    def fail(_):
         raise AttributeError("this torch has moved it")
 
     with registration.using(Forced(CONFIG)):
@@ -75,7 +71,7 @@ def test_an_error_in_preprocessing_leaves_the_list_unchanged(
         assert sum(registration.status().counters.fallbacks.values()) == 1
 
 
-def test_torchs_own_single_template_is_unchanged_where_we_abstain() -> None:
+def test_torchs_own_single_template_is_unchanged_where_we_abstain():
     only = {"max_autotune_gemm_search_space": "DEFAULT", "test_configs.max_mm_configs": 1}
     with registration.using(abstaining()):
         assert len(lower(*PROLOGUES["relu"], TRITON_ONLY | only).kernels) == 1

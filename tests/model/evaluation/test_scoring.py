@@ -1,7 +1,5 @@
 """Judging predictions: against ATen, against baselines, with and without ATen's times."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """One extractor: a dataset's rows and a compile's candidates get the same numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

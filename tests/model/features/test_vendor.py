@@ -1,7 +1,5 @@
 """Features of the vendor library: tiles, splits and alignment follow from the problem."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

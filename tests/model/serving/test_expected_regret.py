@@ -1,7 +1,5 @@
 """Expected regret: what it is in cases one can count, and against draws of the same law."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """numpy says what torch says, and quickly."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """A CPU's network in numpy: torch's numbers, for whatever candidates are on offer."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

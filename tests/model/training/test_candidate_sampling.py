@@ -1,7 +1,5 @@
 """The candidates a network is taught or told again: those it would choose among."""
 
-from __future__ import annotations
-
 import os
 import signal
 

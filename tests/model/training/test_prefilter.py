@@ -1,7 +1,5 @@
 """The prefilter keeps the candidates that count: the top of the ranking is unchanged."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Parts that share no problem."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from torch_diode.model.training.split import held_out, split

@@ -1,7 +1,5 @@
 """Training on a few real problems: it learns, repeats itself, and goes on where it stopped."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The error estimate: learnt from errors, freed of noise, the same in numpy and in torch."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

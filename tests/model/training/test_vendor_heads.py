@@ -1,7 +1,5 @@
 """Problems with ATen alone, and splits of K, on their way through training to a ranking."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

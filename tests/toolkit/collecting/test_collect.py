@@ -103,7 +103,7 @@ def test_an_interrupt_keeps_the_finished_problems_and_the_same_call_continues(tm
     reports: list[Progress] = []
     stop = interrupt_after(5)
 
-    def report(progress: Progress) -> None:
+    def report(progress):
         reports.append(progress)
         stop(progress)
 
