@@ -6,10 +6,9 @@ import pytest
 
 from tests.benchmarks.dry_run import dry_run
 from tests.scripts import load_script
+from torch_diode import AnalyticalHeuristic, MMShape
 from torch_diode.candidates.space import canonical_candidate
 from torch_diode.files.shape_sets import read_shapes
-from torch_diode.heuristics.analytical import AnalyticalHeuristic
-from torch_diode.types.problem import MMShape
 
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 selection = load_script("benchmarks", "_selection")

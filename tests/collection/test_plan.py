@@ -2,13 +2,12 @@ from dataclasses import replace
 
 import pytest
 
+from torch_diode import Candidate, Candidates, MMShape, TritonGEMMConfig
 from torch_diode.collection import plan
 from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.hardware import detect, known
-from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
+from torch_diode.types.candidate import ATEN
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
-from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")
 EVEN = [MMShape("mm", 64 * i, 128, 256) for i in range(1, 6)]

@@ -5,12 +5,11 @@ import json
 import pytest
 import torch
 
+from torch_diode import Candidate, MMShape, Table, TritonGEMMConfig
 from torch_diode.files.torch_lookup_table import inductor_table
 from torch_diode.hardware import known
 from torch_diode.integration.capture.fake_gpu import Input, lower, pretend
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.problem import MMShape
-from torch_diode.types.table import Table, TableEntry
+from torch_diode.types.table import TableEntry
 
 lookup = pytest.importorskip(
     "torch._inductor.lookup_table.choices", reason="torch has its lookup table since 2.10"

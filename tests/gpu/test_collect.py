@@ -12,11 +12,10 @@ if not torch.cuda.is_available():
     pytest.skip("needs a CUDA device", allow_module_level=True)
 
 from tests.gpu.programs import ENVIRONMENT, torch_diode
+from torch_diode import MMShape, OperationShapeSet
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import read_shapes, write_shapes
 from torch_diode.hardware import detect
-from torch_diode.types.problem import MMShape
-from torch_diode.types.shapes import OperationShapeSet
 
 FEW = ("--min-size", "64", "--max-size", "512", "--power-of-two", "--operations", "mm")
 DEFAULT = ("--search-space", "DEFAULT", *FEW)

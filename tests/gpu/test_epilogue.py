@@ -8,10 +8,9 @@ import torch
 from torch.nn import functional
 
 from tests.integration.forced import FunctionHeuristic
+from torch_diode import Candidate, Candidates, Ranking, TritonGEMMConfig
 from torch_diode.integration import registration
-from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.ranking import Ranking
+from torch_diode.types.candidate import ATEN
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 

@@ -9,6 +9,7 @@ if not torch.cuda.is_available():
     pytest.skip("needs a GPU", allow_module_level=True)
 pytest.importorskip("triton")
 
+from torch_diode import Candidate, MMShape, TritonGEMMConfig
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import (
     BMM,
@@ -20,8 +21,6 @@ from torch_diode.collection.kernels.library import (
 )
 from torch_diode.collection.kernels.operands import Operands, operands
 from torch_diode.integration.capture.template_source import template_source
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.problem import MMShape
 
 CONFIGS = [
     TritonGEMMConfig(16, 16, 16, group_m=8, num_stages=1, num_warps=1),

@@ -10,6 +10,7 @@ if not torch.cuda.is_available():
     pytest.skip("needs a CUDA device", allow_module_level=True)
 
 from tests.gpu.programs import run
+from torch_diode import Candidate, Candidates, MMShape
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelLibrary
@@ -18,9 +19,6 @@ from torch_diode.collection.timers.cuda import CudaTimer
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import detect
 from torch_diode.integration.capture.template_source import template_source
-from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.problem import MMShape
 
 DEVICE = torch.device("cuda", 0)
 

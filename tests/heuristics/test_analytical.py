@@ -6,14 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import candidates, problems
+from torch_diode import Candidate, Candidates, MMShape, TritonGEMMConfig
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known, known_names
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.heuristics.testing.conformance import check_heuristic
 from torch_diode.heuristics.tile_model import Constants
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")
 ANALYTICAL = AnalyticalHeuristic()

@@ -2,13 +2,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from torch_diode import Candidate, Candidates, CustomHeuristic, MMShape
 from torch_diode.hardware import known
 from torch_diode.heuristics.chain import Chain
-from torch_diode.heuristics.custom import CustomHeuristic
-from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")
 PROBLEM = MMShape("mm", 64, 64, 64)

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from torch_diode import Candidate, DiodeError, MMShape, TritonGEMMConfig
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
 from torch_diode.heuristics.custom import CustomHeuristic, heuristic
 from torch_diode.heuristics.testing.conformance import check_heuristic
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.errors import DiodeError, InvalidValueError
-from torch_diode.types.problem import MMShape
+from torch_diode.types.errors import InvalidValueError
 
 H200 = known("nvidia-h200")
 PROBLEM = MMShape("mm", 512, 512, 512)

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from torch_diode.heuristics.custom import CustomHeuristic
+from torch_diode import Candidate, CustomHeuristic, TritonGEMMConfig
 from torch_diode.heuristics.fingerprint import code_text
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 
 SMALL, BIG = (Candidate("triton::mm", TritonGEMMConfig(n, n, 32)) for n in (32, 64))
 

@@ -2,14 +2,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from torch_diode import Candidates, Hardware, MMShape
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
 from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.heuristics.testing.conformance import check_heuristic
-from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")
 PROBLEM = MMShape("mm", 512, 512, 512)

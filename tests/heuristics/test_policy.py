@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torch_diode import Candidate, Candidates, Ranking, TritonGEMMConfig
 from torch_diode.heuristics.policy import (
     adjust_for_compile,
     benchmark_count,
@@ -12,10 +13,7 @@ from torch_diode.heuristics.policy import (
     check_fits,
     single_choice_order,
 )
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.ranking import Ranking
 
 SPACE = Candidates.of(
     [Candidate("aten")]

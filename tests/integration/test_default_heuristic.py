@@ -8,11 +8,9 @@ import pytest
 import torch
 
 from tests.integration.cases import CONFIG, inputs
+from torch_diode import Candidate, Chain, Hardware, LookupTable, MMShape, ModelHeuristic, Table
 from torch_diode.files.tables import write_table
 from torch_diode.hardware import find, known
-from torch_diode.heuristics.chain import Chain
-from torch_diode.heuristics.model import ModelHeuristic
-from torch_diode.heuristics.table import LookupTable
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import lower
 from torch_diode.integration.deciding.decider import Decider
@@ -22,10 +20,7 @@ from torch_diode.integration.hooks.fallback import DiodeWarning
 from torch_diode.integration.settings import Settings
 from torch_diode.model.checkpoint import load_weights, save_model
 from torch_diode.model.registry import load_registered, shipped_model
-from torch_diode.types.candidate import Candidate
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
-from torch_diode.types.table import Table, TableEntry
+from torch_diode.types.table import TableEntry
 
 H200 = known("nvidia-h200")
 PROBLEM = MMShape.from_key("mm:384x512x640:bfloat16:nn")

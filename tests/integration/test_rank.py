@@ -4,13 +4,9 @@ from typing import Any
 
 import pytest
 
-from torch_diode.heuristics.chain import Chain
-from torch_diode.heuristics.custom import heuristic
-from torch_diode.heuristics.model import ModelHeuristic
+from torch_diode import Chain, DiodeError, MMShape, ModelHeuristic, heuristic
 from torch_diode.integration.rank import plain_ranking, rank, single_choice
 from torch_diode.model.registry import load_registered
-from torch_diode.types.errors import DiodeError
-from torch_diode.types.problem import MMShape
 
 PROBLEM = MMShape("mm", 128, 256, 512)
 

@@ -2,10 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from torch_diode import Hardware, MMShape
 from torch_diode.candidates.cpu.libraries import PLAIN
 from torch_diode.candidates.space import candidate_space
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
 
 AVX2 = Hardware("amd-zen3", "cpu", "x86_64", instruction_sets=("avx", "avx2", "fma"))
 AVX512 = Hardware("amd-zen5", "cpu", "x86_64", instruction_sets=("avx2", "avx512f", "avx512_bf16"))

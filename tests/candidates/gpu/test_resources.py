@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from torch_diode import Candidate, Candidates, MMShape, TritonGEMMConfig
 from torch_diode.candidates.gpu.compiled_resources import config_keys, measured_kernels
 from torch_diode.candidates.gpu.exhaustive import exhaustive_configs
 from torch_diode.candidates.gpu.resources import (
@@ -12,9 +13,6 @@ from torch_diode.candidates.gpu.resources import (
     resources_of,
 )
 from torch_diode.hardware import known
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")
 UNMEASURED = replace(H200, arch="sm_90a")

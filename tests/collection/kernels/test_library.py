@@ -19,6 +19,7 @@ pytest.importorskip("triton")
 
 from torch._inductor.kernel.mm_common import load_kernel_template
 
+from torch_diode import Candidate, MMShape, TritonGEMMConfig
 from torch_diode.candidates import candidate_space
 from torch_diode.collection.kernels.compile import (
     CompileOutcome,
@@ -46,8 +47,6 @@ from torch_diode.collection.kernels.source import (
 from torch_diode.collection.workers.compile_ahead import CompileAhead
 from torch_diode.hardware import known
 from torch_diode.integration.capture.template_source import TEMPLATES, render, template_source
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.problem import MMShape
 
 ARCH = 90
 H200_SHARED_MEMORY = 232448

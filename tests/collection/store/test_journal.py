@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from torch_diode import Candidate, Dataset, MMShape, Timing
 from torch_diode.collection.store.journal import DISCARDED, TimingStore
 from torch_diode.files.datasets import read_dataset
-from torch_diode.types.candidate import Candidate
-from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import FileFaultError
-from torch_diode.types.problem import MMShape
-from torch_diode.types.timing import Timing
 
 
 def finished(number: int) -> Dataset:

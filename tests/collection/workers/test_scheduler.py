@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.collection.crashing_kernels import CrashingSettings
+from torch_diode import Candidate, Candidates, MMShape, TritonGEMMConfig
 from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.plan import Group
@@ -20,9 +21,6 @@ from torch_diode.collection.workers.pool import WorkerError
 from torch_diode.collection.workers.scheduler import Scheduler, TimedProblem
 from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.hardware import detect
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.problem import MMShape
 
 ATEN = Candidate("aten")
 PROBLEMS = [MMShape("mm", 32 * i, 64, 64, dtype="float32") for i in range(1, 7)]

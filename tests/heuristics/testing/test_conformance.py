@@ -5,18 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from torch_diode import Candidates, Hardware, Heuristic, MMShape, Ranking
 from torch_diode.hardware import known
-from torch_diode.heuristics.base import Heuristic
 from torch_diode.heuristics.testing.conformance import (
     ConformanceError,
     check_heuristic,
     edge_problems,
 )
-from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import DTYPES, OPS, MMShape
-from torch_diode.types.ranking import Ranking
+from torch_diode.types.problem import DTYPES, OPS
 
 H200 = known("nvidia-h200")
 FEW = [MMShape("mm", 512, 512, 512), MMShape("mm", 1, 64, 64)]

@@ -18,8 +18,7 @@ from torch._inductor.utils import run_and_get_code
 
 from tests.integration.cpu.test_onednn import deterministic, lower_precision, without_onednn
 from tests.integration.forced import abstaining
-from torch_diode.heuristics.base import Heuristic
-from torch_diode.heuristics.custom import CustomHeuristic
+from torch_diode import CustomHeuristic, Heuristic
 from torch_diode.integration import registration
 from torch_diode.integration.cpu import trial
 from torch_diode.integration.hooks.torch_compat import linear_patterns

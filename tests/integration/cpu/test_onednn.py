@@ -12,10 +12,9 @@ import torch
 from torch._inductor import config as inductor_config
 from torch._inductor.utils import run_and_get_code
 
-from torch_diode.heuristics.custom import CustomHeuristic
+from torch_diode import CustomHeuristic, Hardware
 from torch_diode.integration import registration
 from torch_diode.integration.hooks import device_hardware, torch_compat
-from torch_diode.types.hardware import Hardware
 
 OPERATOR = "mkldnn._linear_pointwise"
 

@@ -10,6 +10,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import torch_diode
 from tests.integration.cases import CONFIG
 from tests.integration.forced import Forced, FunctionHeuristic
+from torch_diode import Candidates, MMShape, Ranking
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic, Chain
@@ -18,10 +19,7 @@ from torch_diode.integration.deciding.decider import Decider
 from torch_diode.integration.hooks import device_hardware
 from torch_diode.integration.settings import Settings
 from torch_diode.model.registry import SHIPPED
-from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import FileFaultError
-from torch_diode.types.problem import MMShape
-from torch_diode.types.ranking import Ranking
 
 H200 = known("nvidia-h200")
 PROBLEM = MMShape("mm", 128, 256, 512)

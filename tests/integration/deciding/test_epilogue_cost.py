@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from tests.integration.cases import CONFIG, MAX_AUTOTUNE
 from tests.integration.forced import Forced, FunctionHeuristic
+from torch_diode import Candidate, Candidates, DiodeError, Ranking
 from torch_diode.hardware import known
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import Dynamic, Input, lower
@@ -24,10 +25,7 @@ from torch_diode.integration.deciding.epilogue_cost import (
     Epilogue,
     epilogue_of,
 )
-from torch_diode.types.candidate import ATEN, Candidate
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.errors import DiodeError
-from torch_diode.types.ranking import Ranking
+from torch_diode.types.candidate import ATEN
 
 H200 = known("nvidia-h200")
 M, N, K = 384, 512, 640

@@ -11,14 +11,13 @@ from torch._inductor.virtualized import V
 
 from tests.integration.cases import CONFIG, OPS
 from tests.integration.forced import Forced
+from torch_diode import DiodeInductorChoices, TritonGEMMConfig
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import Dynamic, Input, lower
 from torch_diode.integration.deciding import template_kwargs
 from torch_diode.integration.deciding.request import ChoiceRequest
 from torch_diode.integration.deciding.template_kwargs import TemplateKwargsCache, _comparable
 from torch_diode.integration.hooks import torch_compat
-from torch_diode.integration.hooks.choices import DiodeInductorChoices
-from torch_diode.types.candidate import TritonGEMMConfig
 
 pytestmark = pytest.mark.usefixtures("fake_h200")
 

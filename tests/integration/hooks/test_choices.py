@@ -16,6 +16,7 @@ from torch._inductor.virtualized import V
 
 from tests.integration.cases import BLOCKS, CONFIG, MAX_AUTOTUNE, OPS, K, M, N, inputs
 from tests.integration.forced import Forced, FunctionHeuristic, abstaining
+from torch_diode import Candidates, Ranking, TritonGEMMConfig
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import Dynamic, Input, lower
 from torch_diode.integration.deciding.choice_builder import BENCHMARK_SET, keep_single_choice
@@ -23,9 +24,7 @@ from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.choices import DiodeInductorChoices
 from torch_diode.integration.hooks.fallback import DiodeWarning
 from torch_diode.integration.hooks.torch_compat import annotations_of
-from torch_diode.types.candidate import ATEN, TritonGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.ranking import Ranking
+from torch_diode.types.candidate import ATEN
 
 pytestmark = pytest.mark.usefixtures("fake_h200")
 

@@ -8,14 +8,13 @@ from hypothesis import given
 
 from tests.cpu_timings import cpu_timings
 from tests.strategies import problems as any_problem
+from torch_diode import Hardware, MMShape
 from torch_diode.hardware import find
 from torch_diode.model.features.cpu import cpu_features
 from torch_diode.model.features.names import CPU_NAMES
 from torch_diode.model.features.problem_arrays import OneProblem, ProblemArrays
 from torch_diode.model.features.roofline import roofline_us
 from torch_diode.model.features.table import feature_table
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
 
 ZEN5 = find("amd-zen5", 2)
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.strategies import problems as any_problem
+from torch_diode import Candidates, MMShape
 from torch_diode.candidates.space import candidate_space
 from torch_diode.hardware import known
 from torch_diode.model.features.extractor import config_arrays, joint_features, problem_features
@@ -18,8 +19,6 @@ from torch_diode.model.features.names import (
 from torch_diode.model.features.problem_arrays import OneProblem, ProblemArrays
 from torch_diode.model.features.roofline import LAUNCH_US, roofline_us
 from torch_diode.model.features.vendor import vendor_features
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.problem import MMShape
 
 H200 = known("nvidia-h200")
 

@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 import torch
 
+from torch_diode import Candidate, Candidates, MMShape
 from torch_diode.candidates.space import candidate_space
 from torch_diode.model.evaluation.scoring import predict_times
 from torch_diode.model.networks.timing_models import build_network
 from torch_diode.model.serving.inference import NumpyNetwork
-from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.problem import MMShape
 
 KINDS = ("base", "deep")
 FEW = 150

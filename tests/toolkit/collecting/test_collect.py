@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from torch_diode import MMShape, OperationShapeSet, Progress, ShapeSampling
 from torch_diode.collection.plan import libraries
-from torch_diode.collection.sampling_options import ShapeSampling
 from torch_diode.collection.workers.fork_safety import run_in_subprocess
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import write_shapes
@@ -20,15 +20,12 @@ from torch_diode.toolkit.collecting.collect import (
     select_problems,
 )
 from torch_diode.toolkit.collecting.run import default_lists
-from torch_diode.toolkit.progress import Progress
 from torch_diode.types.errors import (
     EmptySelectionError,
     FileFaultError,
     InvalidValueError,
     MissingPartError,
 )
-from torch_diode.types.problem import MMShape
-from torch_diode.types.shapes import OperationShapeSet
 
 CPU = CollectOptions(device="cpu", libraries_only=True, seed=42)
 SMALL = ShapeSampling(12, max_size=64)

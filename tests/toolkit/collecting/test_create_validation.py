@@ -1,14 +1,9 @@
 import pytest
 
-from torch_diode.collection.sampling_options import ShapeSampling
+from torch_diode import Candidate, CollectOptions, Dataset, MMShape, ShapeSampling, Timing, collect
 from torch_diode.files.datasets import read_dataset, write_dataset
-from torch_diode.toolkit.collecting.collect import CollectOptions, collect
 from torch_diode.toolkit.collecting.create_validation import create_validation
-from torch_diode.types.candidate import Candidate
-from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
-from torch_diode.types.problem import MMShape
-from torch_diode.types.timing import Timing
 
 CPU = CollectOptions(device="cpu", libraries_only=True, seed=42)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from torch_diode import MMShape, Progress, TrainOptions
 from torch_diode.candidates import candidate_space
 from torch_diode.files.datasets import read_dataset
 from torch_diode.model.evaluation.scoring import predict_log_ratio
@@ -16,12 +17,10 @@ from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.serving.inference import NumpyNetwork
 from torch_diode.model.training.distillation import DistillationOptions
 from torch_diode.model.training.trainer import SplitTables, TrainingOptions, split_table, train
-from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
+from torch_diode.toolkit.progress import ProgressCallback, log_progress
 from torch_diode.toolkit.training import distillation as module
 from torch_diode.toolkit.training.distillation import distill_teachers, distillation_set
-from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.toolkit.training.train import train as train_model
-from torch_diode.types.problem import MMShape
 
 OPTIONS = TrainingOptions(shape={"hidden": 16}, epochs=3, aten_epochs=2, batch_problems=16)
 

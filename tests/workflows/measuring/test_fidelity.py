@@ -1,10 +1,7 @@
 import numpy as np
 import pytest
 
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.dataset import Dataset
-from torch_diode.types.problem import MMShape
-from torch_diode.types.timing import Timing
+from torch_diode import Candidate, Dataset, MMShape, Timing, TritonGEMMConfig
 from workflows.measuring.fidelity import (
     agreements,
     rank_correlation,

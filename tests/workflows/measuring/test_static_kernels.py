@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from torch_diode import Candidate, Hardware, MMShape, TritonGEMMConfig
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.kernels.operands import Operands, operands
-from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate, TritonGEMMConfig
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
 from workflows.measuring import static_kernels as module
 from workflows.measuring.static_kernels import StaticKernel, compile_static, static_kernels
 

@@ -4,10 +4,8 @@ import pytest
 import torch
 
 from tests.cli.program import inside, told_off
-from torch_diode import MMShape
+from torch_diode import MMShape, ModelHeuristic, rank
 from torch_diode.hardware import known
-from torch_diode.heuristics.model import ModelHeuristic
-from torch_diode.integration.rank import rank
 from torch_diode.model.registry import load_registered
 
 SIZES = ("--m", "512", "--n", "4096", "--k", "4096")
