@@ -11,17 +11,6 @@ RESULTS = ROOT / "benchmarks" / "results"
 headroom = load_script("benchmarks", "headroom")
 
 
-def row(aten: float, kernel: float) -> dict[str, Any]:
-    return {"times": {"aten": [aten, 0.0], "triton::mm 16x16x16 g8 s1 w1": [kernel, 0.0]}}
-
-
-def test_kernels_go_where_they_gain_most():
-    rows = [row(2.0, 1.0), row(8.0, 1.0), row(1.0, 3.0), row(1.0, 1.0)]
-    assert headroom.perfect(rows, 0.0) == pytest.approx(2.0)  # of 2, 8, 1 and 1
-    assert headroom.perfect(rows, 0.25) == pytest.approx(2 ** (1 / 4))
-    assert headroom.perfect(rows, 0.5) == pytest.approx(1.0)
-
-
 def test_the_model_chooses_without_inductor_as_in_the_live_run(h200):
     run = json.loads((RESULTS / "selection_live.json").read_text())
     live = load_script("benchmarks", "_live")

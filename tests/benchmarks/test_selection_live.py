@@ -6,8 +6,7 @@ import pytest
 
 from tests.benchmarks.dry_run import dry_run
 from tests.scripts import load_script
-from torch_diode import AnalyticalHeuristic, MMShape
-from torch_diode.candidates.space import canonical_candidate
+from torch_diode import MMShape
 from torch_diode.files.shape_sets import read_shapes
 
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
@@ -67,15 +66,3 @@ def test_a_file_of_another_seed_or_model_is_not_resumed(tmp_path, monkeypatch):
     head, rows = live.begun(path, "nvidia-h200", None, True)
     assert (head["model"], rows) == ("another", [])
     assert len(head["commands"]) == 1
-
-
-def test_a_kernel_without_a_loop_is_timed_for_any_number_of_stages(fake_h200):
-    """Max-autotune lists it with several stages, the space has it with one."""
-    compiling = load_script("benchmarks", "_selection_compiling")
-    problem = MMShape("mm", 559, 6336, 64, transpose_b=True)
-    posed = selection.Posed(problem, selection.LOG_NORMAL)
-    choices = compiling.choices_of(posed, fake_h200, AnalyticalHeuristic())
-    timed = {kernel.candidate for kernel in choices.kernels}
-    listed = [c for c in choices.default if c.config.block_k >= problem.K]
-    assert any(c.config.num_stages > 1 for c in listed)
-    assert {canonical_candidate(c, problem) for c in listed} <= timed

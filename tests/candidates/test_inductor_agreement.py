@@ -11,17 +11,16 @@ from torch._inductor.choices import InductorChoices  # noqa: E402
 from torch._inductor.select_algorithm import ExternKernelChoice  # noqa: E402
 from torch._inductor.virtualized import V  # noqa: E402
 
+from tests.samples import H200  # noqa: E402
 from torch_diode.candidates.gpu.eligibility import k_splits, offered_templates  # noqa: E402
 from torch_diode.candidates.gpu.exhaustive import exhaustive_configs  # noqa: E402
 from torch_diode.candidates.space import block_cap  # noqa: E402
-from torch_diode.hardware import known  # noqa: E402
 from torch_diode.integration.capture.fake_gpu import Input, lower, pretend  # noqa: E402
 from torch_diode.types.problem import BATCHED, MMShape  # noqa: E402
 
 if not hasattr(InductorChoices, "_finalize_template_configs"):
     pytest.skip("torch 2.9 has another hook", allow_module_level=True)
 
-H200 = known("nvidia-h200")
 Config = tuple[int, ...]
 _FIELDS = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "GROUP_M", "num_stages", "num_warps")
 

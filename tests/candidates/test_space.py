@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples import H200
 from tests.strategies import problems
 from torch_diode import Candidate, MMShape, TritonGEMMConfig
 from torch_diode.candidates import candidate_space, k_splits, offered_templates, resources_of
 from torch_diode.candidates.space import FEWEST_STAGES, block_cap, canonical_candidate
 from torch_diode.hardware import known, known_names
 
-H200 = known("nvidia-h200")
 chips = st.sampled_from(known_names()).map(known)
 
 

@@ -2,14 +2,14 @@ from dataclasses import replace
 
 import pytest
 
+from tests.samples import H200
 from torch_diode import Candidate, Candidates, MMShape, TritonGEMMConfig
 from torch_diode.collection import plan
 from torch_diode.collection.kernels.cpp import CpuKernels
-from torch_diode.hardware import detect, known
+from torch_diode.hardware import detect
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 
-H200 = known("nvidia-h200")
 EVEN = [MMShape("mm", 64 * i, 128, 256) for i in range(1, 6)]
 ODD = [MMShape("mm", 63, 127, 255 + 2 * i) for i in range(3)]
 
@@ -44,12 +44,6 @@ def test_how_a_size_divides_counts_only_where_memory_is_read_along_it():
 
     assert kind(64, 64, "nn") == kind(63, 64, "nn") != kind(64, 63, "nn")
     assert kind(64, 64, "tn") == kind(64, 63, "tn") != kind(63, 64, "tn")
-
-
-def test_a_group_has_at_most_a_chunk_of_problems():
-    groups = plan.plan(EVEN, plan.libraries(detect("cpu")), CpuKernels(), chunk=2)
-    assert [len(group.tasks) for group in groups] == [2, 2, 1]
-    assert [p for group in groups for p, _ in group.tasks] == EVEN
 
 
 def test_exhaustive_is_the_whole_space_without_splits_of_k():

@@ -48,7 +48,6 @@ ROW = (*ENTRY, "timings", 0)
     ("path", "value", "said"),
     [
         (("hardware",), [], "hardware: got list"),
-        (("hardware", "bad\nname"), {"mm": 5}, r"'bad\nname' 'mm': got int; expected a list"),
         (("hardware", "bad\nname"), {"m\nm": [5]}, r"'bad\nname' 'm\nm' entry: got int"),
         (("hardware", "NVIDIA H200"), {"mm": []}, None),
         (ENTRY, 5, "entry: got int"),
@@ -61,10 +60,8 @@ ROW = (*ENTRY, "timings", 0)
         (ROW, 5, "timings: got a list of something else"),
         ((*ROW, "colour"), 1, "unknown field 'colour'"),
         ((*ROW, "time_us"), -1.0, "microseconds above zero"),
-        ((*ROW, "time_us"), "fast", "timing field 'time_us': got 'fast'; expected int or float"),
         ((*ROW, "time_us"), 10**400, "time_us"),
         ((*ROW, "template"), "\ud800", "template"),
-        ((*ROW, "repeats"), 1.5, "repeats"),
         ((*ROW, "status"), "slow", "column 'status': got 'slow'"),
         ((*ENTRY, "timings", 1), {"template": "aten", "time_us": 1.0}, "same timing twice"),
         (("version",), 3, "reads up to 2"),

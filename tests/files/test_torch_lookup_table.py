@@ -5,9 +5,9 @@ import json
 import pytest
 import torch
 
+from tests.samples import H200
 from torch_diode import Candidate, MMShape, Table, TritonGEMMConfig
 from torch_diode.files.torch_lookup_table import inductor_table
-from torch_diode.hardware import known
 from torch_diode.integration.capture.fake_gpu import Input, lower, pretend
 from torch_diode.types.table import TableEntry
 
@@ -18,7 +18,6 @@ lookup = pytest.importorskip(
 from torch._inductor import config as inductor_config  # noqa: E402
 from torch._inductor.virtualized import V  # noqa: E402
 
-H200 = known("nvidia-h200")
 CONFIG = TritonGEMMConfig(32, 64, 128, group_m=4, num_stages=3, num_warps=8)
 AUTOTUNE = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,TRITON"}
 

@@ -11,14 +11,11 @@ from torch_diode.types.hardware import Hardware
     ("reported", "name"),
     [
         ("NVIDIA H200", "nvidia-h200"),
-        ("nvidia-h200", "nvidia-h200"),
         ("NVIDIA H100 80GB HBM3", "nvidia-h100"),
-        ("NVIDIA A100-SXM4-40GB", "nvidia-a100-40gb"),
         ("Tesla V100-SXM2-16GB", "nvidia-v100"),
         ("AMD Instinct MI300X", "amd-instinct-mi300x"),
         ("Intel(R) Data Center GPU Max 1550", "intel-data-center-gpu-max-1550"),
         ("Intel(R) Xeon(R) Platinum 8480+ CPU @ 2.00GHz", "intel-xeon-platinum-8480"),
-        ("NVIDIA H999 Something", "nvidia-h999-something"),
     ],
 )
 def test_reported_names_are_normalised(reported, name):

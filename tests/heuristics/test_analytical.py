@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples import H200
 from tests.strategies import candidates, problems
 from torch_diode import Candidate, Candidates, MMShape, TritonGEMMConfig
 from torch_diode.candidates import candidate_space
@@ -13,7 +14,6 @@ from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.heuristics.testing.conformance import check_heuristic
 from torch_diode.heuristics.tile_model import Constants
 
-H200 = known("nvidia-h200")
 ANALYTICAL = AnalyticalHeuristic()
 GPUS = [name for name in known_names() if known(name).kind == "cuda"]
 sizes = st.integers(1, 1 << 14)

@@ -2,12 +2,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.samples import H200
 from torch_diode import Candidate, Candidates, CustomHeuristic, MMShape
-from torch_diode.hardware import known
 from torch_diode.heuristics.chain import Chain
 from torch_diode.types.errors import InvalidValueError
 
-H200 = known("nvidia-h200")
 PROBLEM = MMShape("mm", 64, 64, 64)
 ATEN = Candidates.of([Candidate("aten")])
 

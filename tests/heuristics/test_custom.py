@@ -5,14 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from tests.samples import H200
 from torch_diode import Candidate, DiodeError, MMShape, TritonGEMMConfig
 from torch_diode.candidates import candidate_space
-from torch_diode.hardware import known
 from torch_diode.heuristics.custom import CustomHeuristic, heuristic
 from torch_diode.heuristics.testing.conformance import check_heuristic
 from torch_diode.types.errors import InvalidValueError
 
-H200 = known("nvidia-h200")
 PROBLEM = MMShape("mm", 512, 512, 512)
 SPACE = candidate_space(PROBLEM, H200)
 LIMIT = 64
@@ -54,12 +53,9 @@ def test_a_function_may_make_the_candidate_itself():
     "answer",
     [
         [Candidate("triton::mm", TritonGEMMConfig(512, 512, 512))],
-        [3],
         ["aten"],
-        "aten",
         7,
         Candidate("aten"),
-        {Candidate("aten")},
         [Candidate("aten"), Candidate("aten")],
     ],
     ids=repr,

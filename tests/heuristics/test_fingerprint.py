@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from torch_diode import Candidate, CustomHeuristic, TritonGEMMConfig
 from torch_diode.heuristics.fingerprint import code_text
@@ -42,7 +41,6 @@ def test_two_lambdas_on_one_line_differ():
         ("LIMIT = 1\ndef f(x): return x < LIMIT", "LIMIT = 2\ndef f(x): return x < LIMIT"),
         ("def g(x): return x\ndef f(x): return g(x)", "def g(x): return 1\ndef f(x): return g(x)"),
         ("def f(x, y=1): return x", "def f(x, y=2): return x"),
-        ("def f(x, y=1): return x", "def f(x, *, y=1): return x"),
         ("def f(x): return (lambda z: z)(x)", "def f(x): return (lambda z: -z)(x)"),
         ("def f(x): return x.M", "def f(x): return x.N"),
         ("def f(x): return f.n\nf.n = 1", "def f(x): return f.n\nf.n = 2"),
@@ -65,7 +63,6 @@ def test_functions_that_can_decide_differently_differ(one, other):
         (1, True),
         ([SMALL, BIG, SMALL], [SMALL, BIG, BIG]),
         ({1: (SMALL, {"a"})}, {1: (SMALL, {"b"})}),
-        ((1, 2), [1, 2]),
         ([returning(1), returning(2)], [returning(1), returning(3)]),
         (doubled(returning(1)), doubled(returning(2))),
         (returning(1), doubled(returning(1))),
@@ -102,14 +99,12 @@ ring.append(ring)
     "fn",
     [
         returning(np.zeros(3)),
-        returning(torch.zeros(3)),
         returning(threading.Lock()),
         returning({1: 1}.get),
         returning(ring),
         unset(),
         executed("class A: n = 1\ndef f(x): return A.n"),
         functools.partial(returning(1)),
-        [].__len__,
         len,
     ],
 )

@@ -2,14 +2,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.samples import H200
 from torch_diode import Candidates, Hardware, MMShape
 from torch_diode.candidates import candidate_space
-from torch_diode.hardware import known
 from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.heuristics.testing.conformance import check_heuristic
 from torch_diode.types.errors import InvalidValueError
 
-H200 = known("nvidia-h200")
 PROBLEM = MMShape("mm", 512, 512, 512)
 SPACE = candidate_space(PROBLEM, H200)
 Times = npt.NDArray[np.float64]

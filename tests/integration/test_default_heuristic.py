@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.integration.cases import CONFIG, inputs
+from tests.samples import H200
 from torch_diode import Candidate, Chain, Hardware, LookupTable, MMShape, ModelHeuristic, Table
 from torch_diode.files.tables import write_table
 from torch_diode.hardware import find, known
@@ -22,7 +23,6 @@ from torch_diode.model.checkpoint import load_weights, save_model
 from torch_diode.model.registry import load_registered, shipped_model
 from torch_diode.types.table import TableEntry
 
-H200 = known("nvidia-h200")
 PROBLEM = MMShape.from_key("mm:384x512x640:bfloat16:nn")
 OF_THIS_RELEASE = torch.__version__.startswith("2.11.")
 """True if the shipped model's timings were taken with this torch."""

@@ -26,8 +26,6 @@ def test_what_is_not_known_is_left_out_and_reads_as_nothing():
         ({"name": "NVIDIA H200"}, "Hardware.name"),
         ({"kind": "tpu"}, "Hardware.kind: got 'tpu'"),
         ({"units": -1}, "Hardware.units: got -1"),
-        ({"l2_bytes": 1.5}, "Hardware.l2_bytes"),
-        ({"memory_gbps": "fast"}, "Hardware.memory_gbps"),
         ({"tflops": {"bfloat16": -1}}, "Hardware.bfloat16: got -1"),
         ({"tflops": 5}, "hardware.tflops: got 5"),
         ({"colour": "green"}, "unknown field 'colour'"),

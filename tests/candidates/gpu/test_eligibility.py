@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.samples import H200
 from torch_diode.candidates.gpu.eligibility import (
     arch_number,
     has_tma,
@@ -11,10 +12,7 @@ from torch_diode.candidates.gpu.eligibility import (
     offered_templates,
     tma_aligned,
 )
-from torch_diode.hardware import known
 from torch_diode.types.problem import MMShape
-
-H200 = known("nvidia-h200")
 
 
 @pytest.mark.parametrize(

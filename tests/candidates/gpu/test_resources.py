@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.samples import H200
 from torch_diode import Candidate, Candidates, MMShape, TritonGEMMConfig
 from torch_diode.candidates.gpu.compiled_resources import config_keys, measured_kernels
 from torch_diode.candidates.gpu.exhaustive import exhaustive_configs
@@ -14,7 +15,6 @@ from torch_diode.candidates.gpu.resources import (
 )
 from torch_diode.hardware import known
 
-H200 = known("nvidia-h200")
 UNMEASURED = replace(H200, arch="sm_90a")
 """The same chip with an architecture that has no measured rows, so that the rule applies."""
 

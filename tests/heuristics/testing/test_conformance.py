@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.samples import H200
 from torch_diode import Candidates, Hardware, Heuristic, MMShape, Ranking
-from torch_diode.hardware import known
 from torch_diode.heuristics.testing.conformance import (
     ConformanceError,
     check_heuristic,
@@ -15,7 +15,6 @@ from torch_diode.heuristics.testing.conformance import (
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import DTYPES, OPS
 
-H200 = known("nvidia-h200")
 FEW = [MMShape("mm", 512, 512, 512), MMShape("mm", 1, 64, 64)]
 
 

@@ -10,6 +10,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import torch_diode
 from tests.integration.cases import CONFIG
 from tests.integration.forced import Forced, FunctionHeuristic
+from tests.samples import H200
 from torch_diode import Candidates, MMShape, Ranking
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
@@ -21,7 +22,6 @@ from torch_diode.integration.settings import Settings
 from torch_diode.model.registry import SHIPPED
 from torch_diode.types.errors import FileFaultError
 
-H200 = known("nvidia-h200")
 PROBLEM = MMShape("mm", 128, 256, 512)
 
 

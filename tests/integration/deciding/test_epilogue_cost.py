@@ -14,8 +14,8 @@ from torch.nn import functional
 
 from tests.integration.cases import CONFIG, MAX_AUTOTUNE
 from tests.integration.forced import Forced, FunctionHeuristic
+from tests.samples import H200
 from torch_diode import Candidate, Candidates, DiodeError, Ranking
-from torch_diode.hardware import known
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import Dynamic, Input, lower
 from torch_diode.integration.deciding.epilogue_cost import (
@@ -27,7 +27,6 @@ from torch_diode.integration.deciding.epilogue_cost import (
 )
 from torch_diode.types.candidate import ATEN
 
-H200 = known("nvidia-h200")
 M, N, K = 384, 512, 640
 BYTES = M * N * 2
 X, W, BIAS, FULL = Input((M, K)), Input((K, N)), Input((N,)), Input((M, N))

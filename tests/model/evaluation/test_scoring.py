@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.model.conftest import rows_of
-from torch_diode.model.evaluation.scoring import best_shift, evaluate_predictions
+from torch_diode.model.evaluation.scoring import evaluate_predictions
 from torch_diode.types.errors import EmptySelectionError
 
 
@@ -62,11 +62,6 @@ def test_the_worst_prediction_is_the_one_furthest_off_either_way(table):
     predicted[5] *= 9
     predicted[9] /= 7
     assert evaluate_predictions(table, predicted).worst_predictions(2) == [5, 9]
-
-
-def test_the_shift_of_few_problems_is_none_where_none_does_as_well(table):
-    few = table.take(np.arange(len(table.problem)) < 12)
-    assert best_shift(few, few.target) == 0
 
 
 def test_a_problem_with_one_candidate_is_no_choice(table):

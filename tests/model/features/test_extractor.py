@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.samples import H200
 from tests.strategies import problems as any_problem
 from torch_diode import Candidates, MMShape
 from torch_diode.candidates.space import candidate_space
-from torch_diode.hardware import known
 from torch_diode.model.features.extractor import config_arrays, joint_features, problem_features
 from torch_diode.model.features.names import (
     CONFIG_NAMES,
@@ -19,8 +19,6 @@ from torch_diode.model.features.names import (
 from torch_diode.model.features.problem_arrays import OneProblem, ProblemArrays
 from torch_diode.model.features.roofline import LAUNCH_US, roofline_us
 from torch_diode.model.features.vendor import vendor_features
-
-H200 = known("nvidia-h200")
 
 
 def test_dataset_and_single_problem_agree_to_the_last_bit(dataset, table, h200):

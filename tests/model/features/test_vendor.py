@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.samples import H200
 from tests.strategies import problems as any_problem
-from torch_diode.hardware import known
 from torch_diode.model.features.names import SPLIT_NAMES, VENDOR_NAMES
 from torch_diode.model.features.problem_arrays import ProblemArrays
 from torch_diode.model.features.vendor import split_features, vendor_features
 from torch_diode.types.problem import MMShape
-
-H200 = known("nvidia-h200")
 
 
 def named(problem):
@@ -52,8 +50,3 @@ def test_any_problem_has_finite_features_of_every_name(problem):
     assert splits.shape == (3, len(SPLIT_NAMES))
     assert np.isfinite(vendor).all()
     assert np.isfinite(splits).all()
-
-
-def test_no_splits_are_no_rows(table):
-    assert table.splits.shape == (0, len(SPLIT_NAMES))
-    assert (table.split == -1).all()

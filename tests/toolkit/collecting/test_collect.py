@@ -17,11 +17,9 @@ from torch_diode.toolkit.collecting.collect import (
     CollectionResult,
     CollectOptions,
     collect,
-    select_problems,
 )
 from torch_diode.toolkit.collecting.run import default_lists
 from torch_diode.types.errors import (
-    EmptySelectionError,
     FileFaultError,
     InvalidValueError,
     MissingPartError,
@@ -84,16 +82,6 @@ def test_problems_may_be_a_sequence_a_shape_set_or_its_file(tmp_path):
         result = collect(tmp_path / str(number), problems, CPU)
         assert result.path.name == "timings.parquet"
         assert set(result.problems) == set(two)
-
-
-def test_problems_are_selected_by_operation_and_dtype():
-    assert select_problems(PROBLEMS, ["mm"], ["float32"]) == PROBLEMS[:1]
-    with pytest.raises(EmptySelectionError, match="it has addmm float32, mm float32, mm float64"):
-        select_problems(PROBLEMS, ["bmm"])
-    with pytest.raises(InvalidValueError, match="operations: got 'mn'"):
-        select_problems(PROBLEMS, ["mn"])
-    with pytest.raises(InvalidValueError, match="expected a MMShape"):
-        select_problems([(32, 48, 64)])
 
 
 def test_an_interrupt_keeps_the_finished_problems_and_the_same_call_continues(tmp_path):
