@@ -25,6 +25,8 @@ SWITCHES = {
     "TORCH_DIODE_TABLE": "path of a lookup table to ask before the model",
     "TORCH_DIODE_STRICT": "1 refuses models of another torch or triton, and table entries whose "
     "template has changed since",
+    "TORCH_DIODE_TOP": "number of candidates that max-autotune gets, with ATen; without it, more "
+    "where the model is less certain",
     "TORCH_DIODE_TMA": "1 offers TMA templates even where torch's config leaves them off",
     "TORCH_DIODE_EPILOGUES": "0 decides as if nothing followed a matmul",
 }
@@ -39,8 +41,9 @@ class Settings:
     heuristic: Heuristic | None = None
     mode: str = "auto"
     strict: bool = False
-    top: int = 5
-    """Number of candidates for max-autotune, at the heuristic's usual uncertainty."""
+    top: int | None = None
+    """Number of candidates for max-autotune; None for as many as the heuristic's uncertainty asks
+    for."""
     tma: bool = False
     epilogues: bool = True
     """ATen's time includes the epilogue kernel that a Triton template would fuse."""
@@ -56,7 +59,7 @@ class Settings:
                 raise InvalidValueError(
                     f"{name}: got {getattr(self, name)!r:.40}; expected True or False"
                 )
-        if not isinstance(self.top, int) or self.top < 1:
+        if self.top is not None and (not isinstance(self.top, int) or self.top < 1):
             raise InvalidValueError(f"top: got {self.top!r:.40}; expected a number, 1 or more")
 
     def _check_heuristic(self) -> None:
@@ -103,8 +106,16 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     return Settings(
         mode=mode,
         strict=is_on("TORCH_DIODE_STRICT"),
+        top=_number("TORCH_DIODE_TOP", environment),
         tma=is_on("TORCH_DIODE_TMA"),
         epilogues=is_on("TORCH_DIODE_EPILOGUES", otherwise=True),
         model=environment.get("TORCH_DIODE_MODEL", ""),
         table=environment.get("TORCH_DIODE_TABLE", ""),
     )
+
+
+def _number(name: str, environment: Mapping[str, str]) -> int | None:
+    text = environment.get(name, "").strip()
+    if text and (not text.isdecimal() or not int(text)):
+        raise InvalidValueError(f"{name}: got {text!r:.40}; expected a number, 1 or more")
+    return int(text) if text else None

@@ -41,7 +41,7 @@ def explain_program(
     which need not be here.
     """
     script = Path(program)
-    check_program(script)
+    check_program(script, arguments)
     if hardware is not None:
         return _explain_on(known(hardware), script, arguments)
     if not registration.status().enabled:
