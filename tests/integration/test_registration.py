@@ -31,6 +31,7 @@ def torch_state() -> dict[str, Any]:
         "details": FxGraphHashDetails.__init__,
         "preprocessing": list(select_algorithm.get_algorithm_selector_cache().preprocessing_fns),
         "config": torch._inductor.config.get_config_copy(),
+        "portable config": torch._inductor.config.save_config_portable(),
         "meta_path": list(sys.meta_path),
     }
 

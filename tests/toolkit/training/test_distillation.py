@@ -23,7 +23,6 @@ from torch_diode.toolkit.training.distillation import (
     distill_teachers,
     distillation_set,
 )
-from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.toolkit.training.train import train as train_model
 
 OPTIONS = TrainingOptions(shape={"hidden": 16}, epochs=3, aten_epochs=2, batch_problems=16)
