@@ -1,9 +1,6 @@
 """The README's table and plot are those of the committed results."""
 
-from __future__ import annotations
-
 import subprocess
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -15,7 +12,7 @@ def run(*options: str) -> subprocess.CompletedProcess[str]:
     return run_inside("benchmarks/front_page.py", *options)
 
 
-def test_the_readme_has_the_measured_numbers_and_others_are_detected(tmp_path: Path) -> None:
+def test_the_readme_has_the_measured_numbers_and_others_are_detected(tmp_path):
     done = run("--check")
     assert done.returncode == 0, done.stderr or "run benchmarks/front_page.py"
     text = (ROOT / "README.md").read_text()
@@ -28,7 +25,7 @@ def test_the_readme_has_the_measured_numbers_and_others_are_detected(tmp_path: P
     assert "expected both" in done.stderr
 
 
-def test_the_plot_names_every_method(tmp_path: Path) -> None:
+def test_the_plot_names_every_method(tmp_path):
     pytest.importorskip("matplotlib")
     readme, plot = tmp_path / "README.md", tmp_path / "plot.svg"
     readme.write_text((ROOT / "README.md").read_text())

@@ -1,7 +1,5 @@
 """The selection benchmark's run, with real processes that answer, fail and hang."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -70,10 +68,3 @@ def test_the_run_ends_at_its_deadline():
         assert benches.unfinished_jobs() == []
     assert run.faults == {"bench: unfinished": 1}
     assert not any("cold" in row for row in run.rows.values())
-
-
-def test_the_number_of_cold_compiles_is_limited():
-    run = run_of([8, 16, 32], end=time.monotonic() + 100)
-    requests = list(run.requests("cold", 2))
-    assert [number for number, _ in requests] == [0, 1]
-    assert list(run.requests("tuned", 2)) == []

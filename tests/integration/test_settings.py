@@ -16,13 +16,20 @@ def test_every_switch_is_read() -> None:
     environment = {
         "TORCH_DIODE_MODE": "Observe",
         "TORCH_DIODE_STRICT": "1",
+        "TORCH_DIODE_TOP": "3",
         "TORCH_DIODE_TMA": "on",
         "TORCH_DIODE_EPILOGUES": "off",
         "TORCH_DIODE_MODEL": "m.pt",
         "TORCH_DIODE_TABLE": "t.json",
     }
     assert from_environment(environment) == Settings(
-        mode="observe", strict=True, tma=True, epilogues=False, model="m.pt", table="t.json"
+        mode="observe",
+        strict=True,
+        top=3,
+        tma=True,
+        epilogues=False,
+        model="m.pt",
+        table="t.json",
     )
 
 
@@ -32,7 +39,12 @@ def test_torch_diode_0_is_off(text: str, off: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "environment", [{"TORCH_DIODE_MODE": "best"}, {"TORCH_DIODE_STRICT": "perhaps"}]
+    "environment",
+    [
+        {"TORCH_DIODE_MODE": "best"},
+        {"TORCH_DIODE_STRICT": "perhaps"},
+        *({"TORCH_DIODE_TOP": text} for text in ("few", "0", "2.5")),
+    ],
 )
 def test_a_wrong_value_is_named(environment: dict[str, str]) -> None:
     with pytest.raises(InvalidValueError, match=next(iter(environment.values()))):

@@ -16,11 +16,6 @@ def test_equal_problems_are_counted_up(items):
     assert found == {problem: items.count(problem) for problem in items}
 
 
-@given(shapes, shapes)
-def test_uniting_two_sets_is_a_set_of_both(one, other):
-    assert ShapeSet.of(one) | ShapeSet.of(other) == ShapeSet.of(one + other)
-
-
 @given(shapes)
 def test_operations_hold_every_problem_under_its_own(items):
     sets = OperationShapeSet.of(items)

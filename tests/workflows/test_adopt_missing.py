@@ -1,11 +1,9 @@
 import pytest
 
 from tests.scripts import run_inside
+from torch_diode import Candidate, Dataset, MMShape, Timing, TritonGEMMConfig
 from torch_diode.files.datasets import read_dataset, write_dataset
-from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
-from torch_diode.types.dataset import Dataset
-from torch_diode.types.problem import MMShape
-from torch_diode.types.timing import Timing
+from torch_diode.types.candidate import ATEN
 
 PROBLEM, OTHER = MMShape("mm", 512, 512, 64), MMShape("mm", 512, 512, 128)
 VENDOR = Candidate(ATEN)

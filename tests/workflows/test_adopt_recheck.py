@@ -3,11 +3,9 @@ from dataclasses import replace
 import pytest
 
 from tests.scripts import run_inside
+from torch_diode import Candidate, Dataset, MMShape, Timing, TritonGEMMConfig
 from torch_diode.files.datasets import read_dataset, write_dataset
-from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
-from torch_diode.types.dataset import Dataset
-from torch_diode.types.problem import MMShape
-from torch_diode.types.timing import Timing
+from torch_diode.types.candidate import ATEN
 
 FIRST, SECOND = MMShape("mm", 64, 64, 64), MMShape("mm", 128, 128, 128)
 CANDIDATES = [

@@ -21,7 +21,7 @@ VALIDATION = ROOT / "diode_datasets/matmul/nvidia-h200/validation/full-2.parquet
 
 
 @pytest.fixture(scope="module")
-def workflow() -> Any:
+def workflow():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TORCHINDUCTOR_COMPILE_THREADS", "1")
         patch.setenv("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
@@ -64,7 +64,7 @@ def run_of(workflow, h200: Hardware, *options: str, seconds: float = 120) -> Any
 
 
 @pytest.fixture
-def own_caches(tmp_path, monkeypatch) -> None:
+def own_caches(tmp_path, monkeypatch):
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
 
@@ -90,33 +90,6 @@ def test_a_run_writes_both_files_and_the_table_needs_nothing_else(
     assert (name, problems, timings) == ("all", "2", "12")
     assert (float(correlation), float(bias)) == (1.0, pytest.approx(1 / 1.5, abs=1e-3))
     assert table.exists()
-
-
-@pytest.mark.usefixtures("own_caches")
-def test_the_fastest_configs_of_a_sweep_are_timed_with_fixed_sizes_alone(workflow, h200, tmp_path):
-    data = read_dataset(VALIDATION)
-    source = ("--sweep", str(VALIDATION), "--configs", "3", "--output", str(tmp_path))
-    run = run_of(workflow, h200, *source)
-    assert run.specs() == set()
-    with WorkerPool[Any, Any]([bench]) as benches:
-        run.go(benches)
-    assert run.faults == {}
-    assert run.compiled_kernels == {workflow.STATIC: 6}
-    assert not (tmp_path / "sweep.parquet").exists()
-    timed = read_dataset(tmp_path / "static.parquet")
-    assert set(timed.texts("method")) == {workflow.STATIC}
-    problems = {timing.problem for timing in timed}
-    assert len(problems) == 2
-    for problem in problems:
-        swept = {
-            timing.candidate: timing.time_us
-            for timing in data
-            if timing.problem == problem
-            and timing.time_us is not None
-            and timing.candidate.template in ("triton::mm", "triton::bmm")
-        }
-        fastest = set(sorted(swept, key=swept.__getitem__)[:3])
-        assert {t.candidate for t in timed if t.problem == problem} == fastest
 
 
 def test_a_sweep_without_configs_is_refused(workflow, h200, tmp_path):

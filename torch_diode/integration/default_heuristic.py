@@ -12,9 +12,7 @@ from torch_diode.model.registry import resolve_model
 from torch_diode.types.hardware import Hardware
 
 NO_MODEL = "no model for this hardware"
-TUNING = (
-    "`torch-diode tune program.py` would time its matmuls here, in a minute or so, and use that"
-)
+TUNING = "`torch-diode tune program.py` times its matmuls here, in a minute or so, and uses that"
 NONE = "none"
 _MIN_BANDWIDTH_RATIO = 2 / 3
 

@@ -28,8 +28,9 @@ class Settings:
     heuristic: Heuristic | None = None
     mode: str = "auto"
     strict: bool = False
-    top: int = 5
-    """Number of candidates for max-autotune, at the heuristic's usual uncertainty."""
+    top: int | None = None
+    """Number of candidates for max-autotune; None for as many as the heuristic's uncertainty asks
+    for."""
     tma: bool = False
     epilogues: bool = True
     """ATen's time includes the epilogue kernel that a Triton template would fuse."""
@@ -45,7 +46,7 @@ class Settings:
                 raise InvalidValueError(
                     f"{name}: got {getattr(self, name)!r:.40}; expected True or False"
                 )
-        if not isinstance(self.top, int) or self.top < 1:
+        if self.top is not None and (not isinstance(self.top, int) or self.top < 1):
             raise InvalidValueError(f"top: got {self.top!r:.40}; expected a number, 1 or more")
 
     def _check_heuristic(self) -> None:
@@ -92,8 +93,16 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     return Settings(
         mode=mode,
         strict=is_on("TORCH_DIODE_STRICT"),
+        top=_number("TORCH_DIODE_TOP", environment),
         tma=is_on("TORCH_DIODE_TMA"),
         epilogues=is_on("TORCH_DIODE_EPILOGUES", otherwise=True),
         model=environment.get("TORCH_DIODE_MODEL", ""),
         table=environment.get("TORCH_DIODE_TABLE", ""),
     )
+
+
+def _number(name: str, environment: Mapping[str, str]) -> int | None:
+    text = environment.get(name, "").strip()
+    if text and (not text.isdecimal() or not int(text)):
+        raise InvalidValueError(f"{name}: got {text!r:.40}; expected a number, 1 or more")
+    return int(text) if text else None

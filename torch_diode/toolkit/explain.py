@@ -43,7 +43,7 @@ def explain_program(
     which need not be here; `threads` are those of a CPU, by default as many as torch uses here.
     """
     script = Path(program)
-    check_program(script)
+    check_program(script, arguments)
     if hardware is not None:
         chip = find(hardware, threads)
         explain = _explain_on_cpu if chip.kind == "cpu" else _explain_on

@@ -1,18 +1,14 @@
 """The CPU timer, on calls that take a known time and on a machine that is busy."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
 
+from torch_diode import Candidate, DiodeError, MMShape, TritonGEMMConfig
 from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.kernels.library import KernelInfeasibleError
 from torch_diode.collection.timers import cpu
 from torch_diode.collection.timers.cpu import CpuTimer, lower_mean
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.errors import DiodeError
-from torch_diode.types.problem import MMShape
 
 
 class Watch:

@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 import torch
 from torch._dynamo.utils import counters
+from torch._inductor import compile_fx
 
 from tests.integration.cases import CONFIG
 from tests.integration.forced import FunctionHeuristic
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import registration
+from torch_diode.integration.hooks import cache_key
 from torch_diode.integration.hooks.fallback import DiodeWarning
 
 OTHER_PROCESS = """
@@ -84,6 +86,39 @@ def test_without_a_heuristic_plain_torchs_entries_are_shared(fresh: Path) -> Non
     compiled_from_cache()
     registration.enable()
     assert compiled_from_cache()
+
+
+def test_caches_of_other_tools_see_the_heuristic_in_the_portable_config(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config: Any = torch._inductor.config
+    plain, own = config.save_config_portable(), dict(vars(config))
+    seen = []
+    for fingerprint in ("one", "two", "one"):
+        with registration.using(with_fingerprint(fingerprint)):
+            portable = config.save_config_portable(ignore_private_configs=False)
+            json.dumps(portable["torch_diode"])
+            seen.append(config.save_config_portable())
+            with monkeypatch.context() as patch:
+                patch.setattr(compile_fx, "fx_compile_mode", compile_fx.FxCompileMode.SERIALIZE)
+                assert config.save_config_portable() == plain, "torch reads it back as options"
+    assert seen[0] == seen[2]
+    assert len({options["torch_diode"] for options in seen}) == 2
+    assert {**seen[1], "torch_diode": ""} == {**plain, "torch_diode": ""}
+    assert (config.save_config_portable(), dict(vars(config))) == (plain, own)
+    with registration.using(with_fingerprint("one"), mode="observe"):
+        assert config.save_config_portable() == plain
+
+
+def test_a_gpu_that_is_not_initialised_yet_keeps_other_tools_from_reusing_but_not_torch(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with registration.using(with_fingerprint("one")):
+        compiled_from_cache()
+        known = torch._inductor.config.save_config_portable()
+        monkeypatch.setattr(cache_key, "current_devices", lambda: None)
+        assert torch._inductor.config.save_config_portable() != known
+        assert compiled_from_cache(), "torch's own key has the fingerprint of the graph's devices"
 
 
 def in_another_process() -> dict[str, Any]:

@@ -12,9 +12,7 @@ from torch_diode.model.evaluation.regret import (
     problem_slices,
     regret_arrays,
     scores,
-    sliced_scores,
     standard_errors,
-    time_error,
 )
 from torch_diode.model.features.problem_arrays import ProblemArrays
 from torch_diode.types.problem import MMShape
@@ -77,17 +75,6 @@ def test_rows_are_told_apart_by_the_loads_they_fit():
             problem = MMShape("mm", 64, 7, k, dtype=dtype, transpose_b=True)
             slices = problem_slices(ProblemArrays.of(problem), np.ones(1))
             assert [n for n, mask in slices.items() if "rows" in n and mask.all()] == [name]
-
-
-def test_empty_slices_are_left_out():
-    found = sliced_scores(np.ones((2, 5)), {"none": np.zeros(2, bool), "both": np.ones(2, bool)})
-    assert list(found) == ["all", "both"]
-
-
-def test_error_of_times_is_a_factor():
-    error = time_error(np.array([1.0, 1.0]), np.array([2.0, 0.5]))
-    assert error.factor == pytest.approx(2.0)
-    assert error.median == pytest.approx(2.0)
 
 
 def test_noise_alone_gives_regret_and_no_noise_gives_none():

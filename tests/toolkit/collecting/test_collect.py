@@ -1,15 +1,14 @@
 """`collect` as a program calls it, on the CPU."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 
 import pytest
 
+from torch_diode import MMShape, OperationShapeSet, Progress, ShapeSampling
 from torch_diode.collection.plan import libraries
-from torch_diode.collection.sampling_options import ShapeSampling
 from torch_diode.collection.workers.fork_safety import run_in_subprocess
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import write_shapes
@@ -18,18 +17,13 @@ from torch_diode.toolkit.collecting.collect import (
     CollectionResult,
     CollectOptions,
     collect,
-    select_problems,
 )
 from torch_diode.toolkit.collecting.run import default_lists
-from torch_diode.toolkit.progress import Progress
 from torch_diode.types.errors import (
-    EmptySelectionError,
     FileFaultError,
     InvalidValueError,
     MissingPartError,
 )
-from torch_diode.types.problem import MMShape
-from torch_diode.types.shapes import OperationShapeSet
 
 CPU = CollectOptions(device="cpu", libraries_only=True, seed=42)
 SMALL = ShapeSampling(12, max_size=64)
@@ -80,14 +74,6 @@ def test_drawn_problems_are_timed_and_progress_is_reported(tmp_path):
     assert "12 problems in" in messages(reports)
 
 
-def test_the_seed_decides_what_is_drawn(tmp_path):
-    first, second = (collect(tmp_path / f"{n}.json", SMALL, CPU).problems for n in "ab")
-    other = collect(
-        tmp_path / "c.json", SMALL, CollectOptions(device="cpu", libraries_only=True, seed=43)
-    ).problems
-    assert first == second != other
-
-
 def test_problems_may_be_a_sequence_a_shape_set_or_its_file(tmp_path):
     two = PROBLEMS[:2]
     write_shapes(OperationShapeSet.of(two), tmp_path / "shapes.json")
@@ -98,21 +84,11 @@ def test_problems_may_be_a_sequence_a_shape_set_or_its_file(tmp_path):
         assert set(result.problems) == set(two)
 
 
-def test_problems_are_selected_by_operation_and_dtype():
-    assert select_problems(PROBLEMS, ["mm"], ["float32"]) == PROBLEMS[:1]
-    with pytest.raises(EmptySelectionError, match="it has addmm float32, mm float32, mm float64"):
-        select_problems(PROBLEMS, ["bmm"])
-    with pytest.raises(InvalidValueError, match="operations: got 'mn'"):
-        select_problems(PROBLEMS, ["mn"])
-    with pytest.raises(InvalidValueError, match="expected a MMShape"):
-        select_problems([(32, 48, 64)])
-
-
 def test_an_interrupt_keeps_the_finished_problems_and_the_same_call_continues(tmp_path):
     reports: list[Progress] = []
     stop = interrupt_after(5)
 
-    def report(progress: Progress) -> None:
+    def report(progress):
         reports.append(progress)
         stop(progress)
 
@@ -233,30 +209,6 @@ def test_wrong_threads_and_workers_are_refused(tmp_path):
     with pytest.raises(InvalidValueError, match="--workers: got 2; expected one on a CPU"):
         CollectOptions(device="cpu", libraries_only=True, workers=2)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A real file system of a few pages."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)]
-    if not shutil.which("mount") or subprocess.call(mount, stderr=subprocess.DEVNULL):
-        pytest.skip("mounting is not permitted here")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
-
-
-def test_a_full_disk_is_a_clear_stop_and_with_more_space_the_same_call_continues(small_disk):
-    many = ShapeSampling(60, max_size=32)
-    with pytest.raises(FileFaultError, match="No space left on device; all finished problems are"):
-        collect(small_disk / "t.parquet", many, CPU)
-    subprocess.run(["mount", "-o", "remount,size=4m", str(small_disk)], check=True)
-    reports: list[Progress] = []
-    result = collect(small_disk / "t.parquet", many, CPU, progress=reports.append)
-    assert " problems are done" in messages(reports)
-    assert [path.name for path in small_disk.iterdir()] == ["t.parquet"]
-    assert len(result.dataset.problems) == 60
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,7 @@
 import numpy as np
 import pytest
 
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import EmptySelectionError
-from torch_diode.types.problem import MMShape
-from torch_diode.types.timing import Timing
+from torch_diode import Candidate, Dataset, MMShape, Timing, TritonGEMMConfig
 from workflows.measuring.fidelity import (
     agreements,
     rank_correlation,
@@ -56,13 +52,3 @@ def test_bias_and_regret_of_a_problem():
     assert found.regret == pytest.approx(9.0 / 4.5)
     assert found.bias == pytest.approx((0.9**5 * 4.5 / 11) ** (1 / 6))
     assert 0.5 < found.rank_correlation < 1
-
-
-def test_configs_timed_one_way_only_are_excluded():
-    times = dict(zip(CONFIGS, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), strict=True))
-    failed = {**times, CONFIGS[0]: None}
-    (found,) = agreements(dataset({TINY: times}, "static"), dataset({TINY: failed}, "sweep"))
-    assert (found.configs, found.aten, found.regret) == (5, None, 1.0)
-    few = dict(list(times.items())[:4])
-    with pytest.raises(EmptySelectionError, match="5 configs"):
-        agreements(dataset({TINY: times}, "static"), dataset({TINY: few}, "sweep"))

@@ -18,7 +18,7 @@ def test_an_error_becomes_a_result_in_one_line():
 
 
 def test_an_error_of_the_check_after_a_failed_job_propagates():
-    def look() -> None:
+    def look():
         raise RuntimeError("an error of the GPU stays")
 
     assert catch_job_errors(int, look)("7") == 7

@@ -137,7 +137,7 @@ def test_near_the_deadline_too_few_kernels_do_not_suffice():
 
 
 def test_results_are_saved_when_a_worker_pool_fails():
-    def dead(_: ProgressMarker) -> Any:
+    def dead(_):
         os.kill(os.getpid(), signal.SIGKILL)
 
     spec = Letters("a")

@@ -37,7 +37,7 @@ def test_drawn_problems_belong_to_their_class():
                 assert max(problem.M, problem.N, problem.K) < 512
 
 
-def test_a_unit_is_the_largest_power_of_two_that_divides_a_size() -> None:
+def test_a_unit_is_the_largest_power_of_two_that_divides_a_size():
     scores = ProblemClass("bmm", "bfloat16", "nt", large_batch=True, n_unit=1)
     values = ProblemClass("bmm", "float16", "nn", k_unit=4)
     words = ProblemClass("mm", "bfloat16", "nt", n_unit=2)
@@ -53,7 +53,7 @@ def test_a_unit_is_the_largest_power_of_two_that_divides_a_size() -> None:
     assert not words.has(MMShape("mm", 64, 50257, 768, dtype="bfloat16", transpose_b=True))
 
 
-def test_a_problem_of_another_kind_does_not_belong() -> None:
+def test_a_problem_of_another_kind_does_not_belong():
     problem_class = ProblemClass("addmm", "float16", "nt")
     problem = MMShape("addmm", 77, 320, 640, dtype="float16", transpose_b=True)
     assert problem_class.has(problem)

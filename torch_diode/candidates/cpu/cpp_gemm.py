@@ -20,7 +20,7 @@ rows, 0.91 to 0.97 at 64, 0.98 to 1.01 at 128), and a kernel takes a second to c
 # vector's length: 16 floats with AVX-512, 8 with AVX2. Beyond twelve vectors of sums the compiled
 # kernel is two to three times slower, whatever the registers.
 _BLOCKINGS = {
-    "avx512f": ((6, 32), (2, 48), (4, 32)),
+    "avx512f": ((6, 32), (2, 48)),
     "avx2": ((6, 16), (4, 24), (4, 16), (8, 8)),
 }
 

@@ -159,7 +159,7 @@ class Decider:
         observing = self.settings.mode == "observe"
         builder = ChoiceBuilder(request, offered, candidates, observing=observing)
         if self.settings.mode == "auto" and request.max_autotune:
-            count = policy.benchmark_count(ranking, candidates, self.settings.top)
+            count = self.settings.top or policy.benchmark_count(ranking, candidates)
             rows = policy.benchmark_set(ranking, candidates, count)
             choices: list[Any] | None = builder.several(rows)
             self._install_clean_benchmark()

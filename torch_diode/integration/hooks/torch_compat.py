@@ -313,9 +313,17 @@ def max_batch_size() -> int | None:
 
 def compiles_in_subprocess() -> bool:
     """True if graphs are compiled in a subprocess, which has no torch-diode."""
+    return _fx_compile_mode() == "SUBPROCESS"
+
+
+def serializes_graphs() -> bool:
+    """True if graphs are compiled from a serialized form, here or in a subprocess."""
+    return _fx_compile_mode() in ("SERIALIZE", "SUBPROCESS")
+
+
+def _fx_compile_mode() -> str:
     compile_fx = sys.modules.get("torch._inductor.compile_fx")
-    mode = getattr(compile_fx, "fx_compile_mode", None)
-    return getattr(mode, "name", "") == "SUBPROCESS"
+    return getattr(getattr(compile_fx, "fx_compile_mode", None), "name", "")
 
 
 def compiles_ahead() -> bool:

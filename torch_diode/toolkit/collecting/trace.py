@@ -11,7 +11,7 @@ from typing import Any
 
 from torch_diode.collection.store.output import check_writable
 from torch_diode.files.shape_sets import write_shapes
-from torch_diode.toolkit.program import check_program, run_program
+from torch_diode.toolkit.program import check_program, program_name, run_program
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 from torch_diode.types.shapes import OperationShapeSet
 
@@ -41,8 +41,9 @@ def trace(
 ) -> TraceResult:
     """Run a program, or call a function, and return the matmul problems of what it compiles.
 
-    A program runs in this process as `python program arguments` would run it; a function is called
-    without arguments. With `output`, the problems are also written as a shape set.
+    A program runs in this process as `python program arguments` would run it (for a module,
+    `program` is "-m"); a function is called without arguments. With `output`, the problems are also
+    written as a shape set.
     """
     file = None if output is None else Path(output)
     if file is not None:
@@ -50,7 +51,7 @@ def trace(
             raise FileFaultError(f"{file}: got the ending {file.suffix!r}; expected .json")
         check_writable(file, overwrite)
     if not callable(program):
-        check_program(Path(program))
+        check_program(Path(program), arguments)
     from torch_diode.integration.capture.trace import tracing
 
     code = 0
@@ -59,7 +60,7 @@ def trace(
             name = getattr(program, "__qualname__", type(program).__name__)
             program()
         else:
-            name = Path(program).name
+            name = program_name(Path(program), arguments)
             code = run_program(Path(program), arguments)
     if not traced.counts and not code:
         raise EmptySelectionError(

@@ -18,7 +18,7 @@ from torch_diode.integration.deciding.record import Decision
 
 def explain(
     context: typer.Context,
-    script: Annotated[Path, typer.Argument(help="Python program to run.")],
+    script: Annotated[Path, typer.Argument(help="Python program to run, or -m and a module.")],
     hardware: Annotated[
         str | None,
         typer.Option(
