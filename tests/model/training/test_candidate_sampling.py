@@ -1,4 +1,4 @@
-"""The candidates a network is taught or told again: those it would choose among."""
+"""Candidates sampled for distillation and replay: those a network would choose among."""
 
 import os
 import signal

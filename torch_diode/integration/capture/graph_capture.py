@@ -52,10 +52,13 @@ def capturing() -> Iterator[list[CapturedGraph]]:
         if callable(before):
             before(graph)
 
-    with inductor_config.patch(
-        {"post_grad_custom_pre_pass": capture, "force_disable_caches": True}
-    ):
+    with without_caches(), inductor_config.patch(post_grad_custom_pre_pass=capture):
         yield graphs
+
+
+def without_caches() -> contextlib.AbstractContextManager[None]:
+    """Compile everything inside the `with`: a graph from a cache decides nothing."""
+    return inductor_config.patch(force_disable_caches=True)
 
 
 def lower_on(captured: CapturedGraph, hardware: Hardware) -> Lowered:
