@@ -15,7 +15,7 @@ import typer
 from tests.docs.pages import PAGES, ROOT, Block, blocks
 from tests.scripts import programs_in
 from torch_diode.cli.app import app
-from torch_diode.cli.options.multi_value import repeat_options
+from torch_diode.cli.options.parameters import repeat_options
 
 ALL = [block for page in PAGES for block in blocks(page)]
 HAS_GPU = torch.cuda.is_available()

@@ -24,8 +24,7 @@ from torch_diode.cli.commands.collecting import (
 from torch_diode.cli.commands.data import convert, convert_json_to_msgpack, report, stats, table
 from torch_diode.cli.commands.training import train, validate_max_autotune, validate_model
 from torch_diode.cli.commands.using import completion, explain, models, predict, rank, run, status
-from torch_diode.cli.options.multi_value import repeat_options
-from torch_diode.cli.options.parameters import complete
+from torch_diode.cli.options.parameters import complete, repeat_options
 from torch_diode.files.datasets import FORMS
 from torch_diode.types.errors import DiodeError
 

@@ -56,9 +56,11 @@ def capturing() -> Iterator[list[CapturedGraph]]:
         yield graphs
 
 
-def without_caches() -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def without_caches() -> Iterator[None]:
     """Compile everything inside the `with`: a graph from a cache decides nothing."""
-    return inductor_config.patch(force_disable_caches=True)
+    with inductor_config.patch(force_disable_caches=True):
+        yield
 
 
 def lower_on(captured: CapturedGraph, hardware: Hardware) -> Lowered:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from torch_diode import Candidate, CustomHeuristic, TritonGEMMConfig
-from torch_diode.heuristics.fingerprint import code_text
+from torch_diode.heuristics.custom import code_text
 
 SMALL, BIG = (Candidate("triton::mm", TritonGEMMConfig(n, n, 32)) for n in (32, 64))
 

@@ -1,6 +1,6 @@
 import pytest
 
-from torch_diode.cli.options.multi_value import repeat_options
+from torch_diode.cli.options.parameters import repeat_options
 
 
 @pytest.mark.parametrize(
