@@ -77,16 +77,10 @@ def _explain_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> Expla
 
 def _explain_on_cpu(chip: Hardware, script: Path, arguments: Sequence[str]) -> Explanation:
     """Run here with torch's own choices, and record those for the other CPU."""
-    import torch._inductor.config as inductor_config
-
-    from torch_diode.integration.hooks.device_hardware import pretending
+    from torch_diode.integration.capture.graph_capture import compiling_as_on
 
     heuristic, note = _heuristic_for(chip)
-    with (
-        registration.using(heuristic, "observe"),
-        pretending(chip),
-        inductor_config.patch(force_disable_caches=True),  # a graph from a cache decides nothing
-    ):
+    with registration.using(heuristic, "observe"), compiling_as_on(chip):
         code = run_program(script, arguments)
         return Explanation(registration.explain(), registration.status(), code, note)
 
