@@ -77,15 +77,10 @@ def _explain_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> Expla
 
 def _explain_on_cpu(chip: Hardware, script: Path, arguments: Sequence[str]) -> Explanation:
     """Run here with torch's own choices, and record those for the other CPU."""
-    from torch_diode.integration.capture.graph_capture import without_caches
-    from torch_diode.integration.hooks.device_hardware import pretending
+    from torch_diode.integration.capture.graph_capture import compiling_as_on
 
     heuristic, note = _heuristic_for(chip)
-    with (
-        registration.using(heuristic, "observe"),
-        pretending(chip),
-        without_caches(),
-    ):
+    with registration.using(heuristic, "observe"), compiling_as_on(chip):
         code = run_program(script, arguments)
         return Explanation(registration.explain(), registration.status(), code, note)
 

@@ -18,6 +18,7 @@ from torch.fx import Graph, GraphModule
 from torch_diode.integration.capture.fake_gpu import Input, Lowered, lower, pretend
 from torch_diode.integration.deciding.choice_builder import keep_single_choice
 from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.device_hardware import pretending
 from torch_diode.types.hardware import Hardware
 
 _CONFIG = (
@@ -52,14 +53,16 @@ def capturing() -> Iterator[list[CapturedGraph]]:
         if callable(before):
             before(graph)
 
-    with without_caches(), inductor_config.patch(post_grad_custom_pre_pass=capture):
+    with inductor_config.patch(
+        {"post_grad_custom_pre_pass": capture, "force_disable_caches": True}
+    ):
         yield graphs
 
 
 @contextlib.contextmanager
-def without_caches() -> Iterator[None]:
-    """Compile everything inside the `with`: a graph from a cache decides nothing."""
-    with inductor_config.patch(force_disable_caches=True):
+def compiling_as_on(cpu: Hardware) -> Iterator[None]:
+    """Compile inside the `with` as on another CPU; caches are off, as hits decide nothing."""
+    with pretending(cpu), inductor_config.patch(force_disable_caches=True):
         yield
 
 
