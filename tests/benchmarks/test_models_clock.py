@@ -24,12 +24,6 @@ def times(
     return taken, waited, seen
 
 
-def test_variants_alternate_which_goes_first(monkeypatch):
-    _, waited, seen = times(monkeypatch, lambda cycles: False, 4)
-    assert [name for name, _ in seen] == ["own", "plain", "plain", "own"] * 2
-    assert waited == [0, 0]
-
-
 def test_the_sleep_doubles_until_the_queue_is_full_in_time(monkeypatch):
     _, waited, seen = times(monkeypatch, lambda cycles: cycles < 400, 3)
     assert [cycles for name, cycles in seen if name == "own"] == [100, 200, 400, 400, 400]

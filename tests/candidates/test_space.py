@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.samples import H200
 from tests.strategies import problems
 from torch_diode import Candidate, MMShape, TritonGEMMConfig
-from torch_diode.candidates import candidate_space, k_splits, offered_templates, resources_of
+from torch_diode.candidates import candidate_space, offered_templates, resources_of
 from torch_diode.candidates.space import FEWEST_STAGES, block_cap, canonical_candidate
 from torch_diode.hardware import known, known_names
 
@@ -100,15 +100,6 @@ def test_given_templates_restrict_the_space_and_unknown_ones_add_nothing():
     with_unknown = candidate_space(problem, H200, ["aten", "triton::unknown", "triton::mm"])
     assert len(with_unknown) == len(known_only)
     assert len(candidate_space(problem, H200, [])) == 0
-
-
-def test_splits_of_k_are_candidates():
-    problem = MMShape("mm", 16, 16, 65536)
-    space = candidate_space(problem, H200)
-    splits = space.fields["split_k"][space.is_template("decompose_k")]
-    assert tuple(splits.tolist()) == k_splits(problem)
-    assert space.is_template("aten").any()
-    assert space.is_template("triton::mm").any()
 
 
 def test_the_shared_arrays_cannot_be_written_to():

@@ -124,8 +124,8 @@ def test_the_fleet_script_prints_its_usage(run):
 def test_the_vendors_check_trains_validates_and_reports(run, tmp_path):
     whole = read_dataset(SHIPPED_TIMINGS)
     number = whole.problems.ids
-    write_dataset(whole.take(number % 600 == 0), tmp_path / "train.parquet")
-    write_dataset(whole.take(number % 3000 == 1), tmp_path / "validation.parquet")
+    write_dataset(whole.take(number % 1200 == 0), tmp_path / "train.parquet")
+    write_dataset(whole.take(number % 6000 == 1), tmp_path / "validation.parquet")
     ended = run(
         "bash", EXAMPLES / "vendor_ci/check.sh",
         OUTPUT_DIR=str(tmp_path), NUM_EPOCHS="1", LARGEST_REGRET="9",

@@ -8,14 +8,10 @@ exposed to the bytes.
 import copy
 import io
 import json
-import os
 import random
 import resource
-import select
 import signal
 import struct
-import subprocess
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +23,7 @@ import pyarrow.parquet as pq
 
 from tests import samples
 from torch_diode import Dataset, OperationShapeSet, Solution, Table
+from torch_diode.collection.workers.pool import ProgressMarker, WorkerDied, WorkerPool
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.files.json import read_json
 from torch_diode.files.shape_sets import read_shapes, write_shapes
@@ -251,19 +248,19 @@ def strange_columns(chance: random.Random) -> bytes:
 # Reading them
 
 
-def worker() -> None:
-    """Read the files named on standard input and print the outcome of each."""
+def worker(_: ProgressMarker) -> Callable[[tuple[str, Path]], tuple[str, str]]:
+    """Reads files, and ends by an alarm where one takes too long."""
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # an alarm ends the process, whatever it does
-    for line in sys.stdin:
-        form, name = line.rstrip("\n").split(" ", 1)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+    def outcome_of(job: tuple[str, Path]) -> tuple[str, str]:
         signal.alarm(SECONDS_A_FILE)
-        outcome, detail = read(form, Path(name))
+        outcome, detail = read(*job)
         signal.alarm(0)
         peak = most_memory()
-        if peak > MEMORY_BYTES // 2:
-            outcome, detail = "memory", f"{peak >> 20} MiB"
-        print(json.dumps([outcome, detail]), flush=True)
+        return ("memory", f"{peak >> 20} MiB") if peak > MEMORY_BYTES // 2 else (outcome, detail)
+
+    return outcome_of
 
 
 def most_memory() -> int:
@@ -289,51 +286,10 @@ def read(form: str, path: Path) -> tuple[str, str]:
     return "valid", ""
 
 
-class Reader:
-    """A worker process, restarted whenever a file kills it."""
-
-    def __init__(self) -> None:
-        self.process = self._start()
-
-    def _start(self) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "tests.files.fuzz"]
-        root = Path(__file__).parents[2]
-        return subprocess.Popen(
-            command,
-            cwd=root,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"},
-        )
-
-    def read(self, form: str, path: Path) -> tuple[str, str]:
-        """The outcome of a file; `crash` or `hang` where the worker did not report one."""
-        stdin, stdout = self.process.stdin, self.process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        stdin.write(f"{form} {path}\n")
-        stdin.flush()
-        ready, _, _ = select.select([stdout], [], [], SECONDS_A_FILE + 40)
-        answer = stdout.readline() if ready else ""
-        if answer:
-            outcome, detail = json.loads(answer)
-            return outcome, detail
-        self.process.kill()
-        code = self.process.wait()
-        self.process = self._start()
-        if not ready or code == -signal.SIGALRM:
-            return "hang", f"more than {SECONDS_A_FILE} s"
-        return "crash", f"exit code {code}"
-
-    def __enter__(self) -> "Reader":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.stdin.close()  # type: ignore[union-attr]
-        self.process.wait()
-
-
-if __name__ == "__main__":
-    worker()
+def outcome_in(pool: WorkerPool[Any, Any], form: str, path: Path) -> tuple[str, str]:
+    """The outcome of a file read by a process, which may die of it."""
+    pool.submit(0, [(form, path)])
+    while not (events := list(pool.read(60))):
+        pass
+    (event,) = events
+    return ("crash or hang", event.reason) if isinstance(event, WorkerDied) else event.result

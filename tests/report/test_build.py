@@ -48,18 +48,6 @@ def test_a_model_file_and_a_folder_are_named(few, trained, tmp_path):
     assert data["curves"]["default_fault"] == "it was left out"
 
 
-def test_it_says_which_problems_are_scored(timings, trained, tmp_path):
-    own, page = timings / "train.parquet", tmp_path / "r.html"
-    held_out = report(own, page, trained, default_list=False).data
-    about = held_out["about"]
-    assert 0 < about["scored"] < about["problems"]
-    assert about["scored_how"].endswith("held out of training.")
-    assert sum(held_out["lookup"]["scored"]) == about["scored"]
-    everything = report(own, page, trained, score="all", default_list=False).data
-    assert everything["about"]["scored"] == about["problems"]
-    assert everything["about"]["scored_how"].endswith("was trained on: they flatter it.")
-
-
 def test_an_output_that_is_an_input_or_a_folder_is_refused(few, tmp_path):
     with pytest.raises(FileFaultError, match="got an input as the output"):
         report(few, few)

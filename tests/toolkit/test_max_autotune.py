@@ -6,13 +6,9 @@ import pytest
 
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.json import read_json
-from torch_diode.toolkit.max_autotune import _loops, validate_max_autotune
-from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
-from torch_diode.types.dataset import Dataset
+from torch_diode.toolkit.max_autotune import validate_max_autotune
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
-from torch_diode.types.problem import MMShape
 from torch_diode.types.solution import Solution
-from torch_diode.types.timing import Timing
 
 
 @pytest.fixture(scope="module")
@@ -77,16 +73,3 @@ def test_a_solution_of_other_problems_or_of_a_mistyped_path_is_refused(trained, 
         validate_max_autotune(apart, tmp_path / "s.json", trained)
     with pytest.raises(FileFaultError, match=r"s\.json: no such file, nor a folder .*nowhere"):
         validate_max_autotune(apart, tmp_path / "nowhere" / "s.json", trained)
-
-
-def test_stages_tell_kernels_apart_only_where_something_loops() -> None:
-    problem = MMShape("mm", 512, 512, 64)
-    short, whole = (TritonGEMMConfig(64, 64, k) for k in (32, 64))
-    candidates = {
-        Candidate("triton::mm", short): True,
-        Candidate("triton::mm", whole): False,
-        Candidate("triton::mm_persistent_tma", whole): True,
-        Candidate(ATEN): True,
-    }
-    timings = [Timing("nvidia-h200", problem, candidate, 1.0) for candidate in candidates]
-    assert _loops(Dataset.from_timings(timings)).tolist() == list(candidates.values())

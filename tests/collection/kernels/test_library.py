@@ -176,7 +176,6 @@ class TestSpec:
         ("template", "op", "k", "same"),
         [
             (MM, "mm", 32, True),
-            (MM, "addmm", 24, True),
             (BMM, "bmm", 32, True),
             (MM, "mm", 40, False),
             (PERSISTENT_TMA, "mm", 32, False),
@@ -203,25 +202,6 @@ class TestSpec:
 
 
 class TestCompile:
-    @pytest.mark.parametrize(
-        ("template", "problem"),
-        [
-            (MM, MMShape("addmm", 33, 1001, 64, dtype="float16", transpose_a=True)),
-            (MM, MMShape("mm", 64, 64, 64, dtype="float32", tf32=True)),
-            (BMM, MMShape("bmm", 128, 128, 64, B=8)),
-            (BMM, MMShape("baddbmm", 100, 100, 60, B=8, transpose_b=True)),
-            (PERSISTENT_TMA, MMShape("mm", 512, 512, 512, transpose_b=True)),
-            (PERSISTENT_TMA, MMShape("addmm", 512, 512, 512, dtype="float16")),
-        ],
-        ids=str,
-    )
-    def test_kernels_compile_for_hopper_without_a_gpu(self, library, template, problem):
-        outcome = outcome_of(library, problem, Candidate(template, RENDERED))
-        assert outcome.error == ""
-        assert outcome.fits(H200_SHARED_MEMORY)
-        assert 16 < outcome.registers <= 255
-        assert outcome.shared_bytes > 0
-
     @pytest.mark.parametrize(
         "config",
         [

@@ -47,12 +47,3 @@ def test_another_runs_test_part_is_split_too(table):
     assert test.any()
     assert check.any()
     assert not (test | check).all()
-
-
-def test_shares_too_small_for_a_draw_still_have_a_problem_each(table):
-    test, check = split(table.arrays, 1e-4, 1e-4)
-    assert test.any()
-    assert check.any()
-    test, check = split(table.arrays, 0.0, 1e-4)
-    assert not test.any()
-    assert check.any()

@@ -17,12 +17,3 @@ def test_caches_are_empty_and_deleted_afterwards(monkeypatch):
     assert not any(folder.parent.exists() for folder in folders)
     assert os.environ[NAMES[0]] == "mine"
     assert NAMES[1] not in os.environ
-
-
-def test_caches_in_a_given_folder_are_kept(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with private_caches(Path("kernels")):
-        folder = Path(os.environ[NAMES[0]])
-        folder.mkdir(parents=True)
-    assert folder == tmp_path / "kernels" / "inductor"
-    assert folder.exists()

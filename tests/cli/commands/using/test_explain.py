@@ -66,11 +66,3 @@ def test_a_wrong_path_or_chip_is_refused_before_the_program_runs(program, tmp_pa
     assert "expected one of nvidia-h200" in told_off("explain", "--hardware", "abacus", script)
     said = told_off("explain", "--hardware", "amd-instinct-mi300x", script)
     assert said.endswith("a rocm chip; expected an NVIDIA chip")
-
-
-def test_a_directory_is_a_program_only_with_a_main(tmp_path):
-    assert "got a directory without a __main__.py" in told_off("explain", tmp_path)
-    (tmp_path / "__main__.py").write_text("print('ran')")
-    ended = torch_diode("explain", tmp_path)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.startswith("ran")
