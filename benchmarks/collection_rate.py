@@ -13,6 +13,7 @@ caches.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -166,11 +167,41 @@ def ratio_in_words(ratio: float | None, finished: bool) -> str:
     return f"ratio: {'' if finished else 'at least '}{ratio:.3g}"
 
 
+@contextlib.contextmanager
+def count_benchmarks() -> Iterator[dict[str, int]]:
+    """Running numbers of Inductor's `choices`, and of those `benchmarked`."""
+    import torch._inductor.select_algorithm as select
+
+    from torch_diode.integration.hooks import torch_compat
+
+    counts = {"choices": 0, "benchmarked": 0}
+    selector: Any = select.AlgorithmSelectorCache
+    own = vars(selector)["benchmark_choice"]
+
+    def listed(choices: list[Any]) -> list[Any]:
+        counts["choices"] += len(choices)
+        return choices
+
+    def benchmark_choice(cls: Any, *arguments: Any, **more: Any) -> float:
+        try:
+            return float(own.__get__(None, cls)(*arguments, **more))
+        finally:
+            counts["benchmarked"] += 1
+
+    undo = torch_compat.add_preprocessing(listed)
+    selector.benchmark_choice = classmethod(benchmark_choice)
+    try:
+        yield counts
+    finally:
+        selector.benchmark_choice = own
+        undo()
+
+
 def search(problem: MMShape, progress: Path) -> None:
     """Child process: max-autotune one problem, recording its progress."""
     from torch._dynamo.utils import counters
 
-    from torch_diode.integration.autotune.feedback import autotune, count_benchmarks
+    from torch_diode.integration.autotune.feedback import autotune
 
     start, done = time.monotonic(), threading.Event()
     with count_benchmarks() as counts:

@@ -1,7 +1,5 @@
 """Timings of an invented CPU, by formula: libraries that win by size, layout and threads."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from torch_diode.types.dataset import Dataset

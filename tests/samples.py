@@ -1,9 +1,9 @@
 """A few things by hand, for tests that need one and not any."""
 
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.dataset import Dataset
-from torch_diode.types.problem import MMShape
-from torch_diode.types.timing import Timing
+from torch_diode import Candidate, Dataset, MMShape, Timing, TritonGEMMConfig
+from torch_diode.hardware import known
+
+H200 = known("nvidia-h200")
 
 ATEN = Candidate("aten")
 SMALL = Candidate("triton::mm", TritonGEMMConfig(32, 64, 32))

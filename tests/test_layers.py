@@ -1,7 +1,5 @@
 """The packages are layers: imports point one way, folders stay small, docstrings say what is."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

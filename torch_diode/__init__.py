@@ -9,10 +9,10 @@ nothing, and torch's compiler is not imported before torch itself needs it.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch_diode import _distribution
+from torch_diode._exports import on_first_use
 
 # isort: off
 if TYPE_CHECKING:  # for type checkers, to whom `as` says that a name is exported
@@ -149,26 +149,7 @@ _EXPORTS = {
     "types.table": "Table",
     "types.timing": "Prediction Timing",
 }
-_HOMES = {
-    name: (module, attribute or name)
-    for module, exports in _EXPORTS.items()
-    for name, _, attribute in (export.partition("=") for export in exports.split())
-}
-__all__ = sorted(_HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'torch_diode' has no attribute {name!r}")
-    module, attribute = _HOMES[name]
-    value = getattr(importlib.import_module(f"torch_diode.{module}"), attribute)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
+__getattr__, __dir__, __all__ = on_first_use(__name__, _EXPORTS)
 
 if _distribution.REGISTERS_ON_IMPORT:
     from torch_diode.integration.registration import register_on_import

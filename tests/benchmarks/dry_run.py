@@ -1,7 +1,5 @@
 """Benchmarks run without a GPU."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

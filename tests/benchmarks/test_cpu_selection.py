@@ -1,9 +1,6 @@
 """The benchmark of single matmuls on a CPU: its sample, a tiny real run, and its summary."""
 
-from __future__ import annotations
-
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +12,7 @@ problems = load_script("benchmarks", "_cpu_problems")
 selection = load_script("benchmarks", "_cpu_selection")
 
 
-def test_a_sample_is_the_same_again_and_has_every_kind() -> None:
+def test_a_sample_is_the_same_again_and_has_every_kind():
     found = problems.posed_problems(60, seed=1)
     assert found == problems.posed_problems(60, seed=1)
     assert found[:20] == problems.posed_problems(20, seed=1)
@@ -28,16 +25,15 @@ def test_a_sample_is_the_same_again_and_has_every_kind() -> None:
 
 
 @pytest.mark.slow
-def test_every_way_is_compiled_checked_and_timed(tmp_path: Path) -> None:
+def test_every_way_is_compiled_checked_and_timed(tmp_path):
     output = tmp_path / "selection.json"
-    options = ("--rule", "--threads", "1", "--seed", "1", "--problems", "2")
+    options = ("--rule", "--threads", "1", "--seed", "1", "--problems", "1")
     data, printed = dry_run("cpu_selection.py", output, *options)
-    assert len(data["rows"]) == 2
-    for row in data["rows"]:
-        assert row["wrong"] == []
-        assert {"plain", "torch-diode"} <= set(row["times"])
-        assert set(row["compile_s"]) == set(row["times"])
-        assert all(time > 0 for time, _ in row["times"].values())
+    (row,) = data["rows"]
+    assert row["wrong"] == []
+    assert {"plain", "torch-diode"} <= set(row["times"])
+    assert set(row["compile_s"]) == set(row["times"])
+    assert all(time > 0 for time, _ in row["times"].values())
     assert "torch-diode over best" in printed
     assert output.with_suffix(".svg").exists()
 
@@ -54,14 +50,7 @@ def row(frozen: bool = False, **times: float) -> dict[str, Any]:
     }
 
 
-def test_where_onednn_has_no_kernel_always_choosing_it_is_plain_torch() -> None:
-    assert selection.time_of(row(plain=4.0, onednn=2.0), selection.ALWAYS) == 2.0
-    assert selection.time_of(row(plain=4.0), selection.ALWAYS) == 4.0
-    packed = row(frozen=True, plain=4.0, onednn=2.0, onednn_packed=1.0)
-    assert selection.time_of(packed, selection.ALWAYS) == 1.0
-
-
-def test_the_best_is_the_fastest_of_all_and_every_kind_has_its_own_mean() -> None:
+def test_the_best_is_the_fastest_of_all_and_every_kind_has_its_own_mean():
     one = {**row(plain=4.0, onednn=2.0), "times": {"plain": [4.0, 0], "torch-diode": [2.0, 0]}}
     other = {**row(frozen=True), "times": {"plain": [3.0, 0], "torch-diode": [3.0, 0]}}
     found = selection.summary([one, other])

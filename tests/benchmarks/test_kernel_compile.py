@@ -1,9 +1,6 @@
 """Triton's stages for the kernels torch-diode chooses, timed without a GPU."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +9,7 @@ from tests.scripts import ROOT, run_script
 pytest.importorskip("triton", reason="kernels are compiled by triton")
 
 
-def test_the_kernels_of_the_live_run_are_compiled_by_stages(tmp_path: Path) -> None:
+def test_the_kernels_of_the_live_run_are_compiled_by_stages(tmp_path):
     output = tmp_path / "results.json"
     ended = run_script("benchmarks/kernel_compile.py", "--problems", "2", "--output", output)
     assert ended.returncode == 0, ended.stderr

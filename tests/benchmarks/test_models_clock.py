@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -26,21 +24,13 @@ def times(
     return taken, waited, seen
 
 
-def test_variants_alternate_which_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variants_alternate_which_goes_first(monkeypatch):
     _, waited, seen = times(monkeypatch, lambda cycles: False, 4)
     assert [name for name, _ in seen] == ["own", "plain", "plain", "own"] * 2
     assert waited == [0, 0]
 
 
-def test_the_sleep_doubles_until_the_queue_is_full_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sleep_doubles_until_the_queue_is_full_in_time(monkeypatch):
     _, waited, seen = times(monkeypatch, lambda cycles: cycles < 400, 3)
     assert [cycles for name, cycles in seen if name == "own"] == [100, 200, 400, 400, 400]
     assert waited == [0, 0]
-
-
-def test_late_rounds_are_counted_and_repeated_a_limited_number_of_times(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _, waited, seen = times(monkeypatch, lambda cycles: True, 15)
-    assert max(cycles for _, cycles in seen) == 100 * 2**clock.LATE
-    assert waited == [15, 15]

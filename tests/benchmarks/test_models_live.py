@@ -1,29 +1,20 @@
-"""The model benchmark without its GPU: every architecture, tiny, on the CPU."""
-
-from __future__ import annotations
+"""The model benchmark without its GPU: a tiny model, on the CPU."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.dry_run import dry_run
 
 
-def test_every_model_agrees_with_eager_and_a_run_is_resumed(tmp_path: Path) -> None:
+def test_a_model_agrees_with_eager_and_a_run_is_resumed(tmp_path):
     output = tmp_path / "models.json"
-    data, _ = dry_run("models_live.py", output, "--modes", "default")
-    names = {row["model"] for row in data["rows"]}
-    assert len(names) == 7
-    assert len(data["rows"]) == 14
-
     options = ("--models", "recommender", "--modes", "reduce-overhead", "max-autotune")
     data, printed = dry_run("models_live.py", output, *options)
     assert "geomean" in printed
-    assert {row["model"] for row in data["rows"]} == names
     for row in data["rows"]:
         assert row["difference"] < 1e-5
         assert row["compile_s"] > 0
-    rows = [row for row in data["rows"] if row["mode"] != "default"]
+    rows = data["rows"]
     turns = [row for row in rows if "in turn" in row]
     assert [(row["mode"], row["diode"]) for row in turns] == [
         (mode, diode) for mode in ("reduce-overhead", "max-autotune") for diode in (False, True)

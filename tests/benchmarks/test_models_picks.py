@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 import torch
 from torch._inductor import select_algorithm as select
@@ -11,10 +7,10 @@ from torch_diode.integration.capture.fake_gpu import Input, lower
 
 
 @pytest.mark.usefixtures("fake_h200")
-def test_max_autotunes_picks_are_recorded_by_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_max_autotunes_picks_are_recorded_by_problem(monkeypatch):
     """Inductor's real lowering for an H200 with made-up times: the second choice is the fastest."""
 
-    def lookup(self: Any, choices: list[Any], *args: Any, **kwargs: Any) -> dict[Any, float]:
+    def lookup(self, choices, *args, **kwargs):
         return {choice: float(abs(number - 1)) for number, choice in enumerate(choices)}
 
     monkeypatch.setattr(select.AlgorithmSelectorCache, "lookup", lookup)

@@ -1,9 +1,5 @@
 """The prologue benchmark without its GPU: kernels of both lowerings."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from tests.benchmarks.dry_run import dry_run
@@ -11,7 +7,7 @@ from tests.benchmarks.dry_run import dry_run
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 
 
-def test_the_work_is_fused_or_a_separate_kernel(tmp_path: Path) -> None:
+def test_the_work_is_fused_or_a_separate_kernel(tmp_path):
     data, printed = dry_run("prologues.py", tmp_path / "prologues.json", "--problems", "4")
     assert [row["work"] for row in data["rows"]] == ["relu", "gelu", "scale", "copy"]
     for row in data["rows"]:

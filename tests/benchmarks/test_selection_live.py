@@ -1,26 +1,19 @@
 """The selection benchmark without its GPU: real problems, decisions and kernels."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.benchmarks.dry_run import dry_run
 from tests.scripts import load_script
-from torch_diode.candidates.space import canonical_candidate
+from torch_diode import MMShape
 from torch_diode.files.shape_sets import read_shapes
-from torch_diode.heuristics.analytical import AnalyticalHeuristic
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
 
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 selection = load_script("benchmarks", "_selection")
 
 
-def test_a_validation_problem_of_a_real_model_counts_as_one(h200: Hardware) -> None:
+def test_a_validation_problem_of_a_real_model_counts_as_one(h200):
     posed = selection.posed_problems(400, 1, h200)
     real = set(read_shapes(selection.REAL).problems)
     assert {(p.origin, p.problem in real) for p in posed} == {
@@ -31,7 +24,7 @@ def test_a_validation_problem_of_a_real_model_counts_as_one(h200: Hardware) -> N
     assert any(p.swept for p in posed if p.origin == selection.REAL_MODELS)
 
 
-def test_every_part_runs_and_a_run_is_resumed(tmp_path: Path) -> None:
+def test_every_part_runs_and_a_run_is_resumed(tmp_path):
     output = tmp_path / "selection.json"
     few = ("--problems", "2", "--processes", "1", "--minutes", "5", "--cold", "1")
     cold, _ = dry_run("selection_live.py", output, "--parts", "cold", *few)
@@ -57,9 +50,7 @@ def test_every_part_runs_and_a_run_is_resumed(tmp_path: Path) -> None:
     assert "diode over aten" in printed
 
 
-def test_a_file_of_another_seed_or_model_is_not_resumed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_another_seed_or_model_is_not_resumed(tmp_path, monkeypatch):
     live = load_script("benchmarks", "_live")
     path = tmp_path / "there.json"
     head, rows = live.begun(path, "nvidia-h200", 7, True)
@@ -75,38 +66,3 @@ def test_a_file_of_another_seed_or_model_is_not_resumed(
     head, rows = live.begun(path, "nvidia-h200", None, True)
     assert (head["model"], rows) == ("another", [])
     assert len(head["commands"]) == 1
-
-
-def test_a_kernel_without_a_loop_is_timed_for_any_number_of_stages(fake_h200: Hardware) -> None:
-    """Max-autotune lists it with several stages, the space has it with one."""
-    compiling = load_script("benchmarks", "_selection_compiling")
-    problem = MMShape("mm", 559, 6336, 64, transpose_b=True)
-    posed = selection.Posed(problem, selection.LOG_NORMAL)
-    choices = compiling.choices_of(posed, fake_h200, AnalyticalHeuristic())
-    timed = {kernel.candidate for kernel in choices.kernels}
-    listed = [c for c in choices.default if c.config.block_k >= problem.K]
-    assert any(c.config.num_stages > 1 for c in listed)
-    assert {canonical_candidate(c, problem) for c in listed} <= timed
-
-
-def test_compile_seconds_are_weighted_to_all_problems() -> None:
-
-    def row(chosen: str, seconds: float | None = None) -> dict[str, Any]:
-        posed = {"set": "log-normal", "diode": chosen}
-        if seconds is None:
-            return posed
-        diode = {"compile_s": seconds, "configs": [] if chosen == "aten" else ["a config"]}
-        return {**posed, "cold": {"plain": {"compile_s": 1.0, "configs": []}, "diode": diode}}
-
-    rows = [row("aten", 1.0), row("aten", 1.0), row("triton::mm", 4.0), row("triton::mm")]
-    seconds = selection.summary(rows)["compile seconds"]
-    assert seconds["share of ATen"] == 0.5
-    assert seconds["diode over plain"] == pytest.approx(2.0)
-    assert seconds["diode, mean"] == pytest.approx(2.5)
-    assert seconds["diode over plain, a template compiled"] == pytest.approx(4.0)
-    seconds = selection.summary(rows[:2])["compile seconds"]
-    assert seconds["diode over plain"] == pytest.approx(1.0)
-    assert math.isnan(seconds["diode over plain, a template compiled"])
-    seconds = selection.summary(rows[3:])["compile seconds"]
-    assert seconds["problems"] == 0
-    assert math.isnan(seconds["diode over plain"])

@@ -1,20 +1,14 @@
 """The selection benchmark's run, with real processes that answer, fail and hang."""
 
-from __future__ import annotations
-
-import itertools
 import os
 import signal
 import time
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 from tests.scripts import load_script
 from torch_diode.collection.workers.pool import ProgressMarker, WorkerPool
-from torch_diode.types.candidate import Candidate
 from torch_diode.types.problem import MMShape
-from workflows.measuring import pipeline
 from workflows.measuring.jobs import catch_job_errors
 
 running = load_script("benchmarks", "_selection_run")
@@ -52,15 +46,6 @@ def bench(_: ProgressMarker) -> Callable[[Any], Any]:
     return catch_job_errors(answer)
 
 
-def compiler(_: ProgressMarker) -> Callable[[Any], Any]:
-    def answer(request: Any) -> Any:
-        from _selection_compiling import Choices
-
-        return Choices(Candidate("aten"), 5.0, (), ())
-
-    return answer
-
-
 def at(rows: dict[str, Any], size: int) -> dict[str, Any]:
     (row,) = [row for key, row in rows.items() if key.startswith(f"mm:{size}x")]
     return row
@@ -76,25 +61,6 @@ def test_a_job_that_fails_or_ends_its_process_does_not_affect_others():
     assert run.stored
 
 
-def test_a_job_that_overruns_its_part_is_stopped_before_the_next(monkeypatch):
-    run = run_of([32, 99], end=time.monotonic() + 1000)
-    with WorkerPool[Any, Any]([bench]) as benches:
-        clock = itertools.count()
-
-        def monotonic() -> float:
-            """A clock that starts when only the hanging job is left."""
-            hangs = bool(run.rows) and "times" in at(run.rows, 32) and benches.unfinished_jobs()
-            return float(next(clock)) if hangs else 0.0
-
-        with monkeypatch.context() as patch:
-            patch.setattr(pipeline, "time", SimpleNamespace(monotonic=monotonic))
-            run.clean(benches, [compiler], 3.0)
-        assert at(run.rows, 32)["times"] == TIMES
-        assert run.faults == {"bench: unfinished": 1}
-        run.one_by_one("tuned", 0, benches, time.monotonic() + 1000)
-    assert at(run.rows, 32)["times"]["triton::mm"] == (15.0, 0.02)
-
-
 def test_the_run_ends_at_its_deadline():
     run = run_of([99, 32], end=time.monotonic() + 1)
     with WorkerPool[Any, Any]([bench]) as benches:
@@ -102,10 +68,3 @@ def test_the_run_ends_at_its_deadline():
         assert benches.unfinished_jobs() == []
     assert run.faults == {"bench: unfinished": 1}
     assert not any("cold" in row for row in run.rows.values())
-
-
-def test_the_number_of_cold_compiles_is_limited():
-    run = run_of([8, 16, 32], end=time.monotonic() + 100)
-    requests = list(run.requests("cold", 2))
-    assert [number for number, _ in requests] == [0, 1]
-    assert list(run.requests("tuned", 2)) == []

@@ -1,8 +1,5 @@
 """The candidate space against the choices of Inductor's CUDA lowering, without a GPU."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,17 +11,16 @@ from torch._inductor.choices import InductorChoices  # noqa: E402
 from torch._inductor.select_algorithm import ExternKernelChoice  # noqa: E402
 from torch._inductor.virtualized import V  # noqa: E402
 
+from tests.samples import H200  # noqa: E402
 from torch_diode.candidates.gpu.eligibility import k_splits, offered_templates  # noqa: E402
 from torch_diode.candidates.gpu.exhaustive import exhaustive_configs  # noqa: E402
 from torch_diode.candidates.space import block_cap  # noqa: E402
-from torch_diode.hardware import known  # noqa: E402
 from torch_diode.integration.capture.fake_gpu import Input, lower, pretend  # noqa: E402
 from torch_diode.types.problem import BATCHED, MMShape  # noqa: E402
 
 if not hasattr(InductorChoices, "_finalize_template_configs"):
     pytest.skip("torch 2.9 has another hook", allow_module_level=True)
 
-H200 = known("nvidia-h200")
 Config = tuple[int, ...]
 _FIELDS = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "GROUP_M", "num_stages", "num_warps")
 
@@ -48,7 +44,7 @@ class _Recorder(InductorChoices):
 
 
 @pytest.fixture(autouse=True, scope="module")
-def fake_gpu() -> Iterator[None]:
+def fake_gpu():
     with pretend(H200):
         yield
 
@@ -103,7 +99,7 @@ def our_configs(template: str, problem: MMShape) -> set[Config]:
     ],
     ids=str,
 )
-def test_inductor_offers_the_same_templates_with_the_same_configs(problem: MMShape) -> None:
+def test_inductor_offers_the_same_templates_with_the_same_configs(problem):
     theirs = inductors_offer(problem)
     ours = offered_templates(problem, H200)
     triton = {uid for uid in theirs if uid.startswith("triton::")}
@@ -117,12 +113,12 @@ def test_inductor_offers_the_same_templates_with_the_same_configs(problem: MMSha
     [MMShape("mm", 16, 16, 640), MMShape("mm", 8, 32, 7 * 4096), MMShape("mm", 3, 5, 12345 * 8)],
     ids=str,
 )
-def test_inductor_splits_k_into_the_same_parts_in_the_same_order(problem: MMShape) -> None:
+def test_inductor_splits_k_into_the_same_parts_in_the_same_order(problem):
     offer = inductors_offer(problem).get("decompose_k", [])
     assert tuple(int(kwargs["k_split"]) for kwargs in offer) == k_splits(problem)
 
 
-def test_a_single_row_has_no_tma_since_inductor_reads_it_as_transposed() -> None:
+def test_a_single_row_has_no_tma_since_inductor_reads_it_as_transposed():
     """If this fails, torch has fixed it and the rule in `tma_aligned` can be removed."""
     problem = MMShape("mm", 1, 2048, 512, transpose_b=True)
     offer = inductors_offer(problem)["triton::mm_persistent_tma"]
@@ -130,7 +126,7 @@ def test_a_single_row_has_no_tma_since_inductor_reads_it_as_transposed() -> None
     assert "triton::mm_persistent_tma" not in offered_templates(problem, H200)
 
 
-def test_for_a_very_long_k_the_space_is_larger_than_inductors() -> None:
+def test_for_a_very_long_k_the_space_is_larger_than_inductors():
     problem = MMShape("mm", 16, 16, 65536)
     assert "triton::mm" not in inductors_offer(problem)
     assert "triton::mm" in offered_templates(problem, H200)

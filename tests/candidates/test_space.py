@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import timeit
 from dataclasses import replace
 
@@ -8,21 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples import H200
 from tests.strategies import problems
+from torch_diode import Candidate, MMShape, TritonGEMMConfig
 from torch_diode.candidates import candidate_space, k_splits, offered_templates, resources_of
 from torch_diode.candidates.space import FEWEST_STAGES, block_cap, canonical_candidate
 from torch_diode.hardware import known, known_names
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
 
-H200 = known("nvidia-h200")
 chips = st.sampled_from(known_names()).map(known)
 
 
 @settings(deadline=None)
 @given(problem=problems(), hardware=chips)
-def test_aten_occurs_once_and_candidates_are_distinct(problem: MMShape, hardware: Hardware) -> None:
+def test_aten_occurs_once_and_candidates_are_distinct(problem, hardware):
     space = candidate_space(problem, hardware)
     assert space.is_template("aten").sum() == 1
     rows = np.stack([space.template, *space.fields.values()], axis=1)
@@ -31,7 +27,7 @@ def test_aten_occurs_once_and_candidates_are_distinct(problem: MMShape, hardware
 
 @settings(deadline=None)
 @given(problem=problems(), hardware=chips)
-def test_every_config_fits_the_chip_and_the_problem(problem: MMShape, hardware: Hardware) -> None:
+def test_every_config_fits_the_chip_and_the_problem(problem, hardware):
     space = candidate_space(problem, hardware)
     needs = resources_of(space, problem, hardware)
     assert (needs.shared_bytes <= hardware.shared_memory_per_block).all()
@@ -43,13 +39,13 @@ def test_every_config_fits_the_chip_and_the_problem(problem: MMShape, hardware: 
 @pytest.mark.parametrize(
     ("size", "cap"), [(1, 16), (16, 16), (17, 32), (33, 64), (255, 256), (257, 256), (1 << 20, 256)]
 )
-def test_a_block_is_capped_at_the_next_power_of_two(size: int, cap: int) -> None:
+def test_a_block_is_capped_at_the_next_power_of_two(size, cap):
     assert block_cap(size) == cap
 
 
 @settings(deadline=None)
 @given(problem=problems(), hardware=chips)
-def test_stages_differ_only_with_a_loop_over_k(problem: MMShape, hardware: Hardware) -> None:
+def test_stages_differ_only_with_a_loop_over_k(problem, hardware):
     space = candidate_space(problem, hardware)
     without = (space.fields["block_k"] >= problem.K) & ~space.is_template("aten")
     without &= ~space.is_template("triton::mm_persistent_tma") & (space.fields["block_m"] > 0)
@@ -61,9 +57,7 @@ def test_stages_differ_only_with_a_loop_over_k(problem: MMShape, hardware: Hardw
 @pytest.mark.parametrize(
     ("k", "tf32", "expected"), [(128, False, False), (128, True, True), (136, False, True)]
 )
-def test_full_float32_excludes_configs_that_spill_without_a_loop(
-    k: int, tf32: bool, expected: bool
-) -> None:
+def test_full_float32_excludes_configs_that_spill_without_a_loop(k, tf32, expected):
     problem = MMShape("mm", 512, 512, k, dtype="float32", transpose_b=True, tf32=tf32)
     space = candidate_space(problem, H200)
     wanted = Candidate("triton::mm", TritonGEMMConfig(16, 32, 128, num_stages=1, num_warps=2))
@@ -72,7 +66,7 @@ def test_full_float32_excludes_configs_that_spill_without_a_loop(
 
 
 @pytest.mark.parametrize(("op", "expected"), [("mm", True), ("addmm", False)])
-def test_a_bias_leaves_fewer_registers_without_a_loop(op: str, expected: bool) -> None:
+def test_a_bias_leaves_fewer_registers_without_a_loop(op, expected):
     wanted = Candidate("triton::mm", TritonGEMMConfig(64, 32, 32, num_stages=1, num_warps=2))
     looping = MMShape(op, 512, 512, 40, dtype="float32")
     assert (wanted in set(candidate_space(replace(looping, K=32), H200))) == expected
@@ -82,7 +76,7 @@ def test_a_bias_leaves_fewer_registers_without_a_loop(op: str, expected: bool) -
 
 
 @pytest.mark.parametrize("op", ["mm", "bmm"])
-def test_configs_that_transpose_a_in_registers_are_excluded(op: str) -> None:
+def test_configs_that_transpose_a_in_registers_are_excluded(op):
     sizes = {"M": 512, "N": 64, "K": 512, "B": 128 if op == "bmm" else 1, "dtype": "float32"}
     tf32 = MMShape(op, **sizes, transpose_a=True, tf32=True)
     kinds = (replace(tf32, transpose_a=False), replace(tf32, tf32=False))
@@ -98,13 +92,7 @@ def _on_matrix_unit(candidate: Candidate) -> bool:
     return config is not None and config.block_m >= 64 and config.num_warps >= 4
 
 
-def test_a_small_problem_still_has_a_config() -> None:
-    space = candidate_space(MMShape("mm", 1, 1, 1), H200)
-    assert space.is_template("triton::mm").any()
-    assert space.fields["block_m"].max() == 16
-
-
-def test_given_templates_restrict_the_space_and_unknown_ones_add_nothing() -> None:
+def test_given_templates_restrict_the_space_and_unknown_ones_add_nothing():
     problem = MMShape("mm", 512, 512, 512)
     assert candidate_space(problem, H200, ["triton::mm"]).templates == ("triton::mm",)
     assert candidate_space(problem, H200, ["aten"]).templates == ("aten",)
@@ -114,12 +102,7 @@ def test_given_templates_restrict_the_space_and_unknown_ones_add_nothing() -> No
     assert len(candidate_space(problem, H200, [])) == 0
 
 
-def test_a_given_template_that_cannot_run_the_problem_adds_nothing() -> None:
-    odd = MMShape("mm", 512, 511, 512)
-    assert len(candidate_space(odd, H200, ["triton::mm_persistent_tma"])) == 0
-
-
-def test_splits_of_k_are_candidates() -> None:
+def test_splits_of_k_are_candidates():
     problem = MMShape("mm", 16, 16, 65536)
     space = candidate_space(problem, H200)
     splits = space.fields["split_k"][space.is_template("decompose_k")]
@@ -128,32 +111,20 @@ def test_splits_of_k_are_candidates() -> None:
     assert space.is_template("triton::mm").any()
 
 
-def test_less_shared_memory_allows_fewer_configs() -> None:
-    problem = MMShape("mm", 4096, 4096, 4096)
-    small = replace(H200, shared_memory_per_block=101376)
-    assert len(candidate_space(problem, small)) < len(candidate_space(problem, H200))
-
-
-def test_a_cpu_has_no_triton_templates() -> None:
-    cpu = replace(H200, name="some-cpu", kind="cpu", arch="x86_64")
-    space = candidate_space(MMShape("mm", 512, 512, 512), cpu, ("aten", "triton::mm"))
-    assert [str(c) for c in space] == ["aten"]
-
-
-def test_the_shared_arrays_cannot_be_written_to() -> None:
+def test_the_shared_arrays_cannot_be_written_to():
     space = candidate_space(MMShape("mm", 512, 512, 512), H200)
     with pytest.raises(ValueError, match="read-only"):
         space.fields["block_m"][0] = 1
 
 
-def test_a_call_for_a_known_kind_is_a_lookup() -> None:
+def test_a_call_for_a_known_kind_is_a_lookup():
     problem = MMShape("mm", 4096, 4096, 4096)
     candidate_space(problem, H200)
     best = min(timeit.repeat(lambda: candidate_space(problem, H200), number=10, repeat=10)) / 10
     assert best < 2e-3  # 0.2 ms is the aim, and what the benchmark reports; CI is not quiet
 
 
-def test_full_float32_excludes_configs_that_compile_for_minutes() -> None:
+def test_full_float32_excludes_configs_that_compile_for_minutes():
     sizes = ("mm", 1024, 1024, 1024)
     full = candidate_space(MMShape(*sizes, dtype="float32"), H200)
     tf32 = candidate_space(MMShape(*sizes, dtype="float32", tf32=True), H200)
@@ -163,7 +134,7 @@ def test_full_float32_excludes_configs_that_compile_for_minutes() -> None:
 
 
 @given(st.sampled_from(["mm", "bmm", "addmm"]), st.integers(1, 300), st.integers(1, 5))
-def test_candidates_of_the_space_are_canonical_whatever_their_stages(op: str, k: int, stages: int):
+def test_candidates_of_the_space_are_canonical_whatever_their_stages(op, k, stages):
     problem = MMShape(op, 64, 64, k, B=2 if op == "bmm" else 1)
     for candidate in candidate_space(problem, H200):
         assert canonical_candidate(candidate, problem) == candidate

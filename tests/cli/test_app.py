@@ -27,14 +27,13 @@ def test_without_a_command_it_shows_help():
     "arguments",
     [
         ["--help"],
-        ["completion", "bash"],
         ["models"],
         ["stats", "nowhere.parquet"],
         ["collect", "--min-size", "0", "--output", "nowhere/timings.parquet"],
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_nobody_waits_for_torch_who_does_not_need_it(arguments: list[str], tmp_path: Path) -> None:
+def test_nobody_waits_for_torch_who_does_not_need_it(arguments, tmp_path):
     program = (
         "import sys\n"
         "from torch_diode.cli import main\n"
@@ -76,12 +75,6 @@ def test_every_command_has_help_with_an_example():
     for name, callback in commands:
         example = next(line for line in callback.__doc__.splitlines() if "Example: " in line)
         assert example.strip().startswith(f"Example: torch-diode {name} ") or "--" in example
-
-
-def test_help_of_a_command_shows_its_example():
-    ended = inside("table", "build", "--help")
-    assert ended.code == 0
-    assert "Example: torch-diode table build --dataset" in ended.out
 
 
 def test_the_historic_name_is_the_same_program(tmp_path):

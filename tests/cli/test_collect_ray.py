@@ -5,20 +5,19 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.program import refusal, told_off, torch_diode
+from tests.cli.program import refusal, torch_diode
 from torch_diode.files.datasets import read_dataset
 
 MANY = ("--output", "t.parquet", "--num-shapes", "100", "--max-size", "256", "--chunk-size", "4")
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
+def cluster():
     """A head that times nothing, and two nodes that do."""
     pytest.importorskip("ray")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -37,7 +36,7 @@ def add_node(cluster: Any) -> Any:
 
 
 def collect(address: str) -> list[str]:
-    return ["--seed", "1", "--device", "cpu", "collect", "--ray", address, *MANY]
+    return ["--seed", "1", "--device", "cpu", "collect", "--libraries", "--ray", address, *MANY]
 
 
 def kept(parts: Path) -> int:
@@ -108,11 +107,6 @@ def test_where_no_cluster_answers_it_says_so(tmp_path):
     said = refusal(*collect(address), cwd=tmp_path)
     assert f"--ray: got '{address}'; no cluster answers there" in said
     assert not list(tmp_path.iterdir())
-
-
-def test_inductors_feedback_is_not_shared():
-    said = told_off(*collect("auto"), "--method", "feedback")
-    assert "--ray: got --method feedback; expected sweep" in said
 
 
 def test_without_ray_it_says_what_to_install(tmp_path):

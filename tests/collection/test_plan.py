@@ -1,18 +1,15 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
+from tests.samples import H200
+from torch_diode import Candidate, Candidates, MMShape, TritonGEMMConfig
 from torch_diode.collection import plan
 from torch_diode.collection.kernels.cpp import CpuKernels
-from torch_diode.hardware import detect, known
-from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
+from torch_diode.hardware import detect
+from torch_diode.types.candidate import ATEN
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
-from torch_diode.types.problem import MMShape
 
-H200 = known("nvidia-h200")
 EVEN = [MMShape("mm", 64 * i, 128, 256) for i in range(1, 6)]
 ODD = [MMShape("mm", 63, 127, 255 + 2 * i) for i in range(3)]
 
@@ -25,44 +22,28 @@ def test_problems_of_one_kind_are_grouped():
 
 
 @pytest.mark.parametrize(
-    "other",
-    [
-        MMShape("addmm", 64, 128, 256),
-        MMShape("mm", 64, 128, 256, dtype="float16"),
-        MMShape("mm", 64, 128, 256, transpose_b=True),
-        MMShape("mm", 64, 129, 256),
-    ],
-    ids=str,
-)
-def test_problems_with_other_kernels_are_of_another_kind(other):
-    assert plan.kind_of(EVEN[0]) != plan.kind_of(other)
-
-
-@pytest.mark.parametrize(
     ("problem", "change"),
     [
+        (EVEN[0], {"op": "addmm", "bias": "vector"}),
+        (EVEN[0], {"dtype": "float16", "out_dtype": "float16"}),
+        (EVEN[0], {"transpose_b": True}),
+        (EVEN[0], {"N": 129}),
         (MMShape("addmm", 64, 128, 256), {"bias": "matrix"}),
         (MMShape("mm", 64, 128, 256, dtype="float32"), {"tf32": True}),
     ],
 )
-def test_bias_and_tf32_make_another_kind(problem, change):
+def test_problems_with_other_kernels_are_of_another_kind(problem, change):
     assert plan.kind_of(problem) != plan.kind_of(replace(problem, **change))
 
 
 def test_how_a_size_divides_counts_only_where_memory_is_read_along_it():
-    def kind(m: int, k: int, layout: str) -> object:
+    def kind(m, k, layout):
         return plan.kind_of(
             MMShape("mm", m, 64, k, transpose_a=layout[0] == "t", transpose_b=layout[1] == "t")
         )
 
     assert kind(64, 64, "nn") == kind(63, 64, "nn") != kind(64, 63, "nn")
     assert kind(64, 64, "tn") == kind(64, 63, "tn") != kind(63, 64, "tn")
-
-
-def test_a_group_has_at_most_a_chunk_of_problems():
-    groups = plan.plan(EVEN, plan.libraries(detect("cpu")), CpuKernels(), chunk=2)
-    assert [len(group.tasks) for group in groups] == [2, 2, 1]
-    assert [p for group in groups for p, _ in group.tasks] == EVEN
 
 
 def test_exhaustive_is_the_whole_space_without_splits_of_k():

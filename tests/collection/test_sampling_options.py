@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from torch_diode.collection.sampling_options import ShapeSampling
@@ -13,18 +11,6 @@ SMALL_GPU = Hardware("tiny", "cuda", memory_bytes=1 << 20)
 def test_the_log_normal_law_is_the_fitted_one_by_default(h200):
     assert ShapeSampling(1, log_normal=True).source().law.m == (6.5725, 2.5562)
     assert ShapeSampling(1, log_normal=True, m=(1.0, 0.0)).problems(h200, 0)[0].M == 3
-
-
-def test_sizes_are_spread_over_the_magnitudes_otherwise(h200):
-    sizes = [problem.M for problem in ShapeSampling(200).problems(h200, 0)]
-    assert min(sizes) < 64 < 2048 < max(sizes)
-
-
-@pytest.mark.parametrize("log_normal", [False, True])
-def test_sizes_are_within_the_limits(log_normal, h200):
-    sampling = ShapeSampling(50, log_normal=log_normal, min_size=100, max_size=200)
-    drawn = sampling.problems(h200, 0)
-    assert all(100 <= size <= 200 for p in drawn for size in (p.M, p.N, p.K))
 
 
 def test_problems_fit_the_memory():

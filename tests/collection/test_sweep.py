@@ -1,15 +1,12 @@
 """The sweep on the CPU, with correct and wrong products in place of kernels."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
+from torch_diode import Candidate, Candidates, MMShape, TritonGEMMConfig
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cpu import CpuTimer
-from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.problem import MMShape
+from torch_diode.types.candidate import ATEN
 
 CORRECT, WRONG, IDLE = (TritonGEMMConfig(16, 16, 16, num_warps=warps) for warps in (1, 2, 4))
 CANDIDATES = [Candidate(ATEN), *(Candidate("triton::mm", c) for c in (CORRECT, WRONG, IDLE))]

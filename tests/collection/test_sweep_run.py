@@ -1,7 +1,5 @@
 """A sweep on the CPU with its processes and store."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 
@@ -63,8 +61,8 @@ def test_at_the_deadline_the_current_problem_is_finished_and_stored(tmp_path):
     problems = [MMShape("mm", 8 * i, 24, 24, dtype="float32") for i in range(1, 20)]
     groups = plan.plan(problems, plan.libraries(CPU), CpuKernels())
     reports: list[GroupReport] = []
-    deadline = time.monotonic() + 10
-    settings = SlowSettings(CpuKernels(), CPU, {"torch": "2.13.0"}, until=deadline + 2)
+    deadline = time.monotonic() + 6
+    settings = SlowSettings(CpuKernels(), CPU, {"torch": "2.13.0"}, until=deadline + 1)
     run = SweepRun(groups[:1], settings, ("cpu",))
     with TimingStore(tmp_path) as store:
         run.run(store, 1, deadline, reports.append)

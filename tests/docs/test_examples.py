@@ -25,7 +25,7 @@ ON_A_GPU = sorted({block.page for block in ALL if block.needs("gpu")})
 
 
 @pytest.fixture
-def reader(tmp_path, monkeypatch) -> Path:
+def reader(tmp_path, monkeypatch):
     """An empty directory, with the programs on the path and the checkout named."""
     programs = programs_in(tmp_path / "bin")
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")

@@ -26,7 +26,7 @@ def run(tmp_path):
     """Run a script with `torch-diode` and `python` of this environment on its path."""
     programs = programs_in(tmp_path / "bin")
 
-    def running(*command: str | Path, path: str = os.environ["PATH"], **environ: str):
+    def running(*command, path=os.environ["PATH"], **environ):
         own = {"CUDA_VISIBLE_DEVICES": "", "PATH": f"{programs}{os.pathsep}{path}", **environ}
         return subprocess.run(
             [str(part) for part in command],

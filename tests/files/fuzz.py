@@ -26,15 +26,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests import samples
+from torch_diode import Dataset, OperationShapeSet, Solution, Table
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.files.json import read_json
 from torch_diode.files.shape_sets import read_shapes, write_shapes
 from torch_diode.files.tables import read_table, write_table
-from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
-from torch_diode.types.shapes import OperationShapeSet
-from torch_diode.types.solution import Solution
-from torch_diode.types.table import Table
 
 FORMATS = ("parquet", "json", "msgpack", "table", "shapes", "solution")
 SECONDS_A_FILE = 20

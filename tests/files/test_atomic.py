@@ -12,13 +12,6 @@ from torch_diode.files.atomic import replacing, write_bytes, write_text
 from torch_diode.types.errors import FileFaultError
 
 
-def test_a_file_is_written_with_its_directories(tmp_path):
-    target = tmp_path / "a" / "b" / "text.json"
-    write_text(target, "größe")
-    assert target.read_text(encoding="utf-8") == "größe"
-    assert list(target.parent.iterdir()) == [target]
-
-
 @pytest.mark.parametrize("parent", [None, "/dev/shm"])
 def test_a_reader_of_the_old_file_reads_it_to_its_end(parent):
     if parent and not os.access(parent, os.W_OK):

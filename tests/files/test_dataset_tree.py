@@ -7,7 +7,6 @@ from hypothesis import given
 from tests import samples
 from tests.strategies import datasets
 from torch_diode.files.dataset_tree import from_tree, to_tree
-from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
 
 
@@ -32,10 +31,6 @@ def test_a_tree_nests_hardware_operation_problem_and_timed_configs():
     }
 
 
-def test_an_empty_dataset_has_a_tree():
-    assert from_tree(to_tree(Dataset.empty())) == Dataset.empty()
-
-
 def put(tree, path, value):
     changed = copy.deepcopy(tree)
     inner = changed
@@ -53,30 +48,20 @@ ROW = (*ENTRY, "timings", 0)
     ("path", "value", "said"),
     [
         (("hardware",), [], "hardware: got list"),
-        (("hardware", "nvidia-h200"), [], "hardware 'nvidia-h200': got list"),
-        (("hardware", "bad\nname"), {"mm": 5}, r"'bad\nname' 'mm': got int; expected a list"),
         (("hardware", "bad\nname"), {"m\nm": [5]}, r"'bad\nname' 'm\nm' entry: got int"),
         (("hardware", "NVIDIA H200"), {"mm": []}, None),
         (ENTRY, 5, "entry: got int"),
         ((*ENTRY, "problem"), [], "expected a problem"),
         ((*ENTRY, "problem", "op"), "bmm", "without its op"),
         ((*ENTRY, "problem", "M"), 0, "MMShape.M: got 0"),
-        ((*ENTRY, "problem", "dtype"), "float17", "MMShape.dtype: got 'float17'"),
         ((*ENTRY, "measured"), {"clock": 1}, "unknown field 'clock'"),
-        ((*ENTRY, "measured", "torch"), 5, "dataset"),
         ((*ENTRY, "timings"), {}, "timings: got dict; expected a list"),
         ((*ENTRY, "extra"), 1, "unknown field 'extra'"),
         (ROW, 5, "timings: got a list of something else"),
         ((*ROW, "colour"), 1, "unknown field 'colour'"),
         ((*ROW, "time_us"), -1.0, "microseconds above zero"),
-        ((*ROW, "time_us"), "fast", "timing field 'time_us': got 'fast'; expected int or float"),
-        ((*ROW, "time_us"), True, "timing field 'time_us': got True"),
         ((*ROW, "time_us"), 10**400, "time_us"),
-        ((*ROW, "time_us"), 1e39, "microseconds above zero"),
         ((*ROW, "template"), "\ud800", "template"),
-        ((*ROW, "template"), None, "timing field 'template': got None"),
-        ((*ROW, "repeats"), 2**20, "repeats"),
-        ((*ROW, "repeats"), 1.5, "repeats"),
         ((*ROW, "status"), "slow", "column 'status': got 'slow'"),
         ((*ENTRY, "timings", 1), {"template": "aten", "time_us": 1.0}, "same timing twice"),
         (("version",), 3, "reads up to 2"),
@@ -92,12 +77,3 @@ def test_a_bad_tree_is_refused_with_the_reason_in_one_line(path, value, said):
         from_tree(tree)
     assert said in str(fault.value)
     assert "\n" not in str(fault.value)
-
-
-def test_a_row_that_names_no_template_is_refused():
-    tree = to_tree(samples.dataset())
-    for entries in (e for ops in tree["hardware"].values() for e in ops.values()):
-        for entry in entries:
-            entry["timings"] = [{"time_us": 1.0}]
-    with pytest.raises(InvalidValueError, match="no column 'template'"):
-        from_tree(tree)

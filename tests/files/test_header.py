@@ -14,12 +14,9 @@ def test_a_header_reads_as_what_was_written():
     ("data", "said"),
     [
         ([], "got format 'list'; expected 'torch-diode table'"),
-        ({}, "got format None"),
         ({"format": "torch-diode dataset", "version": 2}, "got format 'torch-diode dataset'"),
         ({"format": "torch-diode table"}, "got version None"),
         ({"format": "torch-diode table", "version": True}, "got version True"),
-        ({"format": "torch-diode table", "version": 0}, "got version 0"),
-        ({"format": "torch-diode table", "version": 2.0}, "got version 2.0"),
         (
             {"format": "torch-diode table", "version": 3},
             "got version 3; this torch-diode reads up to 2, upgrade it",

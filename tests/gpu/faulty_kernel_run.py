@@ -5,8 +5,6 @@
 `faulty`: one config's kernel writes out of bounds. `two`: two timing processes on one GPU.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Mapping
@@ -18,6 +16,7 @@ import torch
 import triton
 import triton.language as tl
 
+from torch_diode import Candidate, Candidates, MMShape, TritonGEMMConfig
 from torch_diode.collection.devices import find_devices
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
@@ -29,9 +28,6 @@ from torch_diode.collection.sweep_run import SweepRun
 from torch_diode.collection.timers.timer import Launch
 from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.integration.capture.template_source import template_source
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.problem import MMShape
 
 FAR = 1 << 40
 

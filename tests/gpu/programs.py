@@ -1,7 +1,5 @@
 """Programs that tests on a GPU start as processes of their own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

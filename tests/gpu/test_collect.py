@@ -1,11 +1,8 @@
 """The collecting commands on a real GPU."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,17 +12,16 @@ if not torch.cuda.is_available():
     pytest.skip("needs a CUDA device", allow_module_level=True)
 
 from tests.gpu.programs import ENVIRONMENT, torch_diode
+from torch_diode import MMShape, OperationShapeSet
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import read_shapes, write_shapes
 from torch_diode.hardware import detect
-from torch_diode.types.problem import MMShape
-from torch_diode.types.shapes import OperationShapeSet
 
 FEW = ("--min-size", "64", "--max-size", "512", "--power-of-two", "--operations", "mm")
 DEFAULT = ("--search-space", "DEFAULT", *FEW)
 
 
-def test_the_tutorials_collect_command_times_the_exhaustive_space(tmp_path: Path) -> None:
+def test_the_tutorials_collect_command_times_the_exhaustive_space(tmp_path):
     ended = torch_diode(
         *("--format", "msgpack", "--seed", "42", "collect", "--output", "tutorial_dataset.msgpack"),
         *("--num-shapes", "2", "--search-space", "EXHAUSTIVE", "--search-mode", "max-autotune"),
@@ -42,7 +38,7 @@ def test_the_tutorials_collect_command_times_the_exhaustive_space(tmp_path: Path
     assert f"Hardware: {detect().name}" in ended.stdout
 
 
-def test_the_default_list_is_timed_and_validation_shares_no_problem(tmp_path: Path) -> None:
+def test_the_default_list_is_timed_and_validation_shares_no_problem(tmp_path):
     for command, name, count in (("collect", "train", "4"), ("create-validation", "v", "3")):
         options = ("--output", f"{name}.parquet", "--num-shapes", count)
         torch_diode(command, *options, *DEFAULT, cwd=tmp_path)
@@ -53,7 +49,7 @@ def test_the_default_list_is_timed_and_validation_shares_no_problem(tmp_path: Pa
     assert set(train.texts("template")) >= {"aten", "triton::mm"}
 
 
-def test_a_killed_collection_is_continued_by_the_same_command(tmp_path: Path) -> None:
+def test_a_killed_collection_is_continued_by_the_same_command(tmp_path):
     command = ("collect", "--output", "t.parquet", "--num-shapes", "40", *DEFAULT)
     program = [sys.executable, "-m", "torch_diode", *command]
     with subprocess.Popen(program, cwd=tmp_path, env=ENVIRONMENT) as first:
@@ -70,7 +66,7 @@ def test_a_killed_collection_is_continued_by_the_same_command(tmp_path: Path) ->
     assert len(dataset.problems) == 40
 
 
-def test_feedback_collects_clean_timings_of_inductors_autotuning(tmp_path: Path) -> None:
+def test_feedback_collects_clean_timings_of_inductors_autotuning(tmp_path):
     problem = MMShape("mm", 256, 512, 256, transpose_b=True)
     write_shapes(OperationShapeSet.of([problem]), tmp_path / "shapes.json")
     torch_diode(
@@ -84,7 +80,7 @@ def test_feedback_collects_clean_timings_of_inductors_autotuning(tmp_path: Path)
     assert len(dataset) > 10
 
 
-def test_a_trace_includes_the_backward_pass(tmp_path: Path) -> None:
+def test_a_trace_includes_the_backward_pass(tmp_path):
     (tmp_path / "program.py").write_text(
         "import torch\n"
         "layer = torch.compile(torch.nn.Linear(128, 256, device='cuda', dtype=torch.bfloat16))\n"

@@ -4,11 +4,9 @@ mm, addmm, bmm and baddbmm; plain and max-autotune; forward and backward; static
 and without CUDA graphs.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +46,7 @@ class Outcome:
 
 
 @pytest.fixture(autouse=True)
-def clean() -> Iterator[None]:
+def clean():
     """Each test compiles from an empty cache and leaves torch-diode disabled."""
     from torch._inductor.utils import fresh_cache
 
@@ -126,13 +124,13 @@ def expected_config(config: TritonGEMMConfig) -> dict[str, int]:
 
 
 @pytest.fixture
-def seen_lists() -> Iterator[list[list[Any]]]:
+def seen_lists():
     """Every list of choices Inductor selects from."""
     from torch._inductor import select_algorithm
 
     lists: list[list[Any]] = []
 
-    def record(choices: list[Any]) -> list[Any]:
+    def record(choices):
         lists.append(list(choices))
         return choices
 
@@ -176,9 +174,7 @@ SINGLE_CASES = [
 
 
 @pytest.mark.parametrize(("op", "mode", "dynamic", "dtype"), SINGLE_CASES)
-def test_plain_mode_runs_the_chosen_config_and_benchmarks_nothing(
-    op: str, mode: str | None, dynamic: bool, dtype: torch.dtype
-) -> None:
+def test_plain_mode_runs_the_chosen_config_and_benchmarks_nothing(op, mode, dynamic, dtype):
     with registration.using(Forced(CONFIG)):
         outcome = compile_and_run(op, mode, dynamic, dtype)
     assert registration.status().counters.fallbacks == {}
@@ -198,9 +194,7 @@ TUNED_CASES = [
 
 
 @pytest.mark.parametrize(("op", "mode"), [("mm", TUNED), ("addmm", TUNED_GRAPHS), ("bmm", TUNED)])
-def test_max_autotune_in_single_mode_runs_the_chosen_config_and_benchmarks_nothing(
-    op: str, mode: str
-) -> None:
+def test_max_autotune_in_single_mode_runs_the_chosen_config_and_benchmarks_nothing(op, mode):
     with registration.using(Forced(CONFIG), mode="single"):
         outcome = compile_and_run(op, mode)
     assert outcome.configs == [expected_config(CONFIG)] * 3
@@ -208,9 +202,7 @@ def test_max_autotune_in_single_mode_runs_the_chosen_config_and_benchmarks_nothi
 
 
 @pytest.mark.parametrize(("op", "mode", "dynamic"), TUNED_CASES)
-def test_max_autotune_benchmarks_the_chosen_few_with_aten_among_them(
-    op: str, mode: str, dynamic: bool, seen_lists: list[list[Any]]
-) -> None:
+def test_max_autotune_benchmarks_the_chosen_few_with_aten_among_them(op, mode, dynamic, seen_lists):
     from torch._inductor.select_algorithm import ExternKernelCaller
 
     with registration.using(Forced(CONFIG), top=2):
@@ -228,7 +220,7 @@ def test_max_autotune_benchmarks_the_chosen_few_with_aten_among_them(
 
 
 @pytest.mark.parametrize("op", ["mm", "addmm"])
-def test_tma_can_be_offered_in_plain_mode_without_torchs_config(op: str) -> None:
+def test_tma_can_be_offered_in_plain_mode_without_torchs_config(op):
     if torch.cuda.get_device_capability() < (9, 0):
         pytest.skip("no TMA on this GPU")
     with registration.using(Forced(TMA_CONFIG, "triton::mm_persistent_tma"), tma=True):
@@ -239,21 +231,21 @@ def test_tma_can_be_offered_in_plain_mode_without_torchs_config(op: str) -> None
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_choosing_the_vendor_kernel_is_plain_torch(op: str) -> None:
+def test_choosing_the_vendor_kernel_is_plain_torch(op):
     with registration.using(Forced(None)):
         outcome = compile_and_run(op, PLAIN)
     assert (outcome.decided, outcome.configs, outcome.vendor_calls) == (3, [], 3)
 
 
-def test_abstaining_gives_the_code_of_plain_torch() -> None:
+def test_abstaining_gives_the_code_of_plain_torch():
     from torch._inductor.utils import run_and_get_code
 
-    def model(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    def model(x, w, b):
         return torch.nn.functional.gelu(torch.addmm(b, x, w)) @ w.T
 
     inputs = [torch.randn(size, device="cuda") for size in ((256, 512), (512, 1024), (1024,))]
 
-    def code() -> str:
+    def code():
         torch._dynamo.reset()
         _, codes = run_and_get_code(torch.compile(model), *inputs)
         return re.sub(r"AOT ID: .*|/[\w./-]+", "", "\n".join(codes))

@@ -1,7 +1,5 @@
 """`import torch_diode` and `torch.compile` with default settings on a real GPU."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -47,7 +45,7 @@ def run_program(caches: Path) -> dict[str, Any]:
 @pytest.mark.skipif(
     default_heuristic(detect(), Settings()) is None, reason="no model is shipped for this GPU"
 )
-def test_the_shipped_model_decides_and_the_next_process_hits_the_cache(tmp_path: Path) -> None:
+def test_the_shipped_model_decides_and_the_next_process_hits_the_cache(tmp_path):
     first, second = run_program(tmp_path), run_program(tmp_path)
     assert len(first["sources"]) == 1
     assert first["sources"][0].startswith("model ")

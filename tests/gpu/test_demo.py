@@ -1,7 +1,5 @@
 """The demo's part for a machine with a GPU."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -10,7 +8,7 @@ from tests.gpu.programs import ROOT, run
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
-def test_each_variant_compiles_runs_and_is_timed() -> None:
+def test_each_variant_compiles_runs_and_is_timed():
     folder = str(ROOT / "workflows")
     program = f"import sys; sys.path.insert(0, {folder!r}); import demo_gpu as d; d.show()"
     ended = run("-c", program)

@@ -1,7 +1,5 @@
 """What follows a matmul turns a real compile to the side that takes it along."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -10,10 +8,9 @@ import torch
 from torch.nn import functional
 
 from tests.integration.forced import FunctionHeuristic
+from torch_diode import Candidate, Candidates, Ranking, TritonGEMMConfig
 from torch_diode.integration import registration
-from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.ranking import Ranking
+from torch_diode.types.candidate import ATEN
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -31,7 +28,7 @@ def model(x: torch.Tensor, w: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("epilogues", [True, False])
-def test_the_epilogue_goes_with_the_template_and_the_result_is_right(epilogues: bool) -> None:
+def test_the_epilogue_goes_with_the_template_and_the_result_is_right(epilogues):
     from torch._inductor.utils import fresh_cache, run_and_get_code
 
     torch.manual_seed(0)

@@ -1,9 +1,6 @@
 """The clean timer in place of Inductor's, and Inductor's own kernels, on a real GPU."""
 
-from __future__ import annotations
-
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +27,7 @@ SMALL = MMShape("mm", 256, 512, 256, transpose_b=True)
 
 
 @pytest.fixture(autouse=True)
-def off() -> None:
+def off():
     registration.disable()
 
 
@@ -48,7 +45,7 @@ def times(dataset: Any) -> dict[Candidate, float]:
     ],
     ids=str,
 )
-def test_clean_times_cover_inductors_choices(problem: MMShape) -> None:
+def test_clean_times_cover_inductors_choices(problem):
     clean = autotune(problem, "cuda", "DEFAULT", clean=True)
     assert clean.texts("method") == ["feedback-clean"]
     assert {timing.problem for timing in clean} == {problem}
@@ -61,14 +58,14 @@ def test_clean_times_cover_inductors_choices(problem: MMShape) -> None:
         assert any(candidate.template == DECOMPOSE_K for candidate in found)
 
 
-def test_clean_times_exclude_the_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clean_times_exclude_the_launch(monkeypatch):
     quick = times(autotune(SMALL, "cuda", "DEFAULT", clean=True))
     own = torch_compat.launch_of
 
-    def slow_to_launch(*of: Any) -> Any:
+    def slow_to_launch(*of):
         launch = own(*of)
 
-        def late() -> None:
+        def late():
             until = time.perf_counter() + 200e-6
             while time.perf_counter() < until:
                 pass
@@ -85,7 +82,7 @@ def test_clean_times_exclude_the_launch(monkeypatch: pytest.MonkeyPatch) -> None
     assert np.median(ratios) < 1.3, ratios  # kernels of 5 us: with the launch it would be 40
 
 
-def test_a_users_program_gives_clean_timings_and_correct_results() -> None:
+def test_a_users_program_gives_clean_timings_and_correct_results():
     torch.manual_seed(0)
     layer = torch.nn.Linear(384, 640, device="cuda", dtype=torch.bfloat16)
     x = torch.randn(96, 384, device="cuda", dtype=torch.bfloat16)
@@ -112,7 +109,7 @@ def test_a_users_program_gives_clean_timings_and_correct_results() -> None:
     ],
     ids=str,
 )
-def test_inductors_static_kernels_give_atens_result(problem: MMShape) -> None:
+def test_inductors_static_kernels_give_atens_result(problem):
     space = candidate_space(problem, detect())
     space = space.take(~space.is_template(DECOMPOSE_K) & ~space.is_template(ATEN))
     chosen = [space[int(i)] for i in np.linspace(0, len(space) - 1, 5)]
@@ -129,7 +126,7 @@ def test_inductors_static_kernels_give_atens_result(problem: MMShape) -> None:
         assert error < 2e-2, kernel.candidate
 
 
-def test_the_fidelity_workflow_times_static_and_sweep_kernels(tmp_path: Path) -> None:
+def test_the_fidelity_workflow_times_static_and_sweep_kernels(tmp_path):
     ended = run(
         *("workflows/measure_fidelity.py", "--output", tmp_path, "--hardware", detect().name),
         *("--problems", "4", "--configs", "8", "--minutes", "2", "--processes", "4"),

@@ -1,7 +1,5 @@
 """Kernels of a sweep on a real GPU: results for every template, op, dtype and layout."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
@@ -11,6 +9,7 @@ if not torch.cuda.is_available():
     pytest.skip("needs a GPU", allow_module_level=True)
 pytest.importorskip("triton")
 
+from torch_diode import Candidate, MMShape, TritonGEMMConfig
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import (
     BMM,
@@ -22,8 +21,6 @@ from torch_diode.collection.kernels.library import (
 )
 from torch_diode.collection.kernels.operands import Operands, operands
 from torch_diode.integration.capture.template_source import template_source
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.problem import MMShape
 
 CONFIGS = [
     TritonGEMMConfig(16, 16, 16, group_m=8, num_stages=1, num_warps=1),
@@ -49,7 +46,7 @@ HOPPER = torch.cuda.get_device_capability()[0] >= 9
 
 
 @pytest.fixture(scope="module")
-def library() -> KernelLibrary:
+def library():
     properties = torch.cuda.get_device_properties(0)
     return KernelLibrary(template_source, properties.multi_processor_count)
 
@@ -80,8 +77,8 @@ def tolerance(problem: MMShape) -> float:
 @pytest.mark.parametrize(("dtype", "tf32"), DTYPES)
 @pytest.mark.parametrize(("template", "op", "bias"), KINDS)
 def test_results_are_correct_in_every_layout_and_for_all_kinds_of_sizes(
-    library: KernelLibrary, template: str, op: str, bias: str, dtype: str, tf32: bool
-) -> None:
+    library, template, op, bias, dtype, tf32
+):
     if template == PERSISTENT_TMA and not HOPPER:
         pytest.skip("needs TMA")
     wrong, ran = {}, 0
@@ -106,7 +103,7 @@ def test_results_are_correct_in_every_layout_and_for_all_kinds_of_sizes(
 
 
 @pytest.mark.parametrize("template", [MM, PERSISTENT_TMA])
-def test_a_bound_launch_can_be_repeated(library: KernelLibrary, template: str) -> None:
+def test_a_bound_launch_can_be_repeated(library, template):
     if template == PERSISTENT_TMA and not HOPPER:
         pytest.skip("needs TMA")
     problem = MMShape("addmm", 200, 328, 72, transpose_b=True)
@@ -119,7 +116,7 @@ def test_a_bound_launch_can_be_repeated(library: KernelLibrary, template: str) -
         assert error_of(tensors) <= tolerance(problem)
 
 
-def test_one_kernel_runs_problems_of_many_sizes(library: KernelLibrary) -> None:
+def test_one_kernel_runs_problems_of_many_sizes(library):
     candidate = Candidate(MM, CONFIGS[1])
     problems = [MMShape("mm", m, 8 * m, 32 * m, transpose_b=True) for m in (2, 5, 33, 64)]
     (spec,) = {library.spec_for(problem, candidate) for problem in problems}
@@ -129,9 +126,7 @@ def test_one_kernel_runs_problems_of_many_sizes(library: KernelLibrary) -> None:
         assert error_of(tensors) <= tolerance(problem)
 
 
-def test_a_batch_larger_than_the_grid_runs_or_is_infeasible(
-    library: KernelLibrary,
-) -> None:
+def test_a_batch_larger_than_the_grid_runs_or_is_infeasible(library):
     problem = MMShape("bmm", 16, 16, 16, B=70000)
     spec = library.spec_for(problem, Candidate(BMM, CONFIGS[0]))
     tensors = random_operands(problem)
@@ -143,9 +138,7 @@ def test_a_batch_larger_than_the_grid_runs_or_is_infeasible(
             run(library, spec, tensors)
 
 
-def test_a_tensor_beyond_32_bit_indices_is_correct_at_its_end(
-    library: KernelLibrary,
-) -> None:
+def test_a_tensor_beyond_32_bit_indices_is_correct_at_its_end(library):
     m, n = 70000, 32768
     problem = MMShape("mm", m, n, 64, transpose_b=True)
     free, _ = torch.cuda.mem_get_info()
@@ -159,7 +152,7 @@ def test_a_tensor_beyond_32_bit_indices_is_correct_at_its_end(
     assert error_of(tensors, first_row=m - 256) <= tolerance(problem)
 
 
-def test_a_config_that_does_not_fit_the_chip_is_infeasible(library: KernelLibrary) -> None:
+def test_a_config_that_does_not_fit_the_chip_is_infeasible(library):
     problem = MMShape("mm", 512, 512, 512, transpose_b=True)
     config = TritonGEMMConfig(128, 128, 128, group_m=8, num_stages=8, num_warps=8)
     kernel = library.kernel_for(library.spec_for(problem, Candidate(MM, config)))

@@ -1,7 +1,5 @@
 """max-autotune with torch-diode: few candidates, timed by a clock with no launch in it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -20,7 +18,7 @@ SLOW = TritonGEMMConfig(32, 32, 16, num_stages=1, num_warps=2)
 """Several times slower than ATen on this problem, however it is measured."""
 
 
-def test_the_few_are_timed_without_their_launches_and_atens_call_is_no_handicap() -> None:
+def test_the_few_are_timed_without_their_launches_and_atens_call_is_no_handicap():
     torch.compiler.reset()
     a = torch.randn(4096, 1152, device="cuda", dtype=torch.bfloat16)
     b = torch.randn(1152, 1152, device="cuda", dtype=torch.bfloat16)
@@ -28,7 +26,7 @@ def test_the_few_are_timed_without_their_launches_and_atens_call_is_no_handicap(
     expected = torch.addmm(bias, a, b.t())  # and the library's workspace, which stays
     heard: list[dict[Any, tuple[float, int]]] = []
 
-    def listen(timings: dict[Any, float], *_: Any) -> None:
+    def listen(timings, *_):
         measured = {c: clean_benchmark.measured.get(c) for c in timings}
         heard.append({c: (m.time_us, m.repeats) for c, m in measured.items() if m is not None})
         assert len(heard[-1]) == len(timings)

@@ -1,7 +1,5 @@
 """Operations before the only template choice stay kernels of their own in a real compile."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 
@@ -31,9 +29,7 @@ def activated() -> tuple[Callable[..., torch.Tensor], list[torch.Tensor]]:
 
 
 @pytest.mark.parametrize("case", [gathered, activated])
-def test_work_on_an_operand_is_a_kernel_of_its_own(
-    case: Callable[[], tuple[Callable[..., torch.Tensor], list[torch.Tensor]]],
-) -> None:
+def test_work_on_an_operand_is_a_kernel_of_its_own(case):
     from torch._inductor.utils import fresh_cache, run_and_get_code
 
     torch.manual_seed(0)

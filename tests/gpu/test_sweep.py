@@ -1,9 +1,6 @@
 """Clean timing and the sweep on a real GPU."""
 
-from __future__ import annotations
-
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +10,7 @@ if not torch.cuda.is_available():
     pytest.skip("needs a CUDA device", allow_module_level=True)
 
 from tests.gpu.programs import run
+from torch_diode import Candidate, Candidates, MMShape
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelLibrary
@@ -21,26 +19,23 @@ from torch_diode.collection.timers.cuda import CudaTimer
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware import detect
 from torch_diode.integration.capture.template_source import template_source
-from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.problem import MMShape
 
 DEVICE = torch.device("cuda", 0)
 
 
 @pytest.fixture(scope="module")
-def timer() -> CudaTimer:
+def timer():
     return CudaTimer(DEVICE, detect().l2_bytes)
 
 
-def test_a_slow_launch_does_not_change_the_time(timer: CudaTimer) -> None:
+def test_a_slow_launch_does_not_change_the_time(timer):
     a = torch.randn(256, 256, device=DEVICE)
     out = torch.empty_like(a)
 
-    def quick() -> None:
+    def quick():
         torch.mm(a, a, out=out)
 
-    def late() -> None:
+    def late():
         time.sleep(2e-4)
         torch.mm(a, a, out=out)
 
@@ -48,7 +43,7 @@ def test_a_slow_launch_does_not_change_the_time(timer: CudaTimer) -> None:
     assert late_us < 1.3 * quick_us
 
 
-def test_a_memory_bound_kernel_is_no_faster_than_memory(timer: CudaTimer) -> None:
+def test_a_memory_bound_kernel_is_no_faster_than_memory(timer):
     values = torch.randn(2**24, device=DEVICE)
     out = torch.empty_like(values)
     (samples,) = timer.repeat([lambda: torch.add(values, 1, out=out)], 10)
@@ -67,9 +62,7 @@ def test_a_memory_bound_kernel_is_no_faster_than_memory(timer: CudaTimer) -> Non
     ],
     ids=str,
 )
-def test_a_sweep_times_every_candidate_and_none_is_wrong(
-    problem: MMShape, timer: CudaTimer
-) -> None:
+def test_a_sweep_times_every_candidate_and_none_is_wrong(problem, timer):
     hardware = detect()
     launcher = Launcher(KernelLibrary(template_source, hardware.units))
     sweep = Sweep(
@@ -93,7 +86,7 @@ def test_a_sweep_times_every_candidate_and_none_is_wrong(
     assert np.nanmin(times) < 1000
 
 
-def test_the_collection_workflow_times_a_problem_class(tmp_path: Path) -> None:
+def test_the_collection_workflow_times_a_problem_class(tmp_path):
     run(
         *("workflows/collect_matmul.py", "train", "--output", tmp_path, "--problems", "4"),
         *(
@@ -112,7 +105,7 @@ def test_the_collection_workflow_times_a_problem_class(tmp_path: Path) -> None:
     assert dataset.texts("hardware") == [detect().name]
 
 
-def test_refined_times_reach_the_requested_precision(timer: CudaTimer) -> None:
+def test_refined_times_reach_the_requested_precision(timer):
     problem = MMShape("mm", 128, 1024, 512, transpose_b=True)
     candidates = Candidates.of(
         [Candidate("aten"), *(c for c in candidate_space(problem, detect()) if c.config)][:40]
@@ -131,7 +124,7 @@ def test_refined_times_reach_the_requested_precision(timer: CudaTimer) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
-def test_splits_of_k_are_correct_and_timed(timer: CudaTimer, dtype: str) -> None:
+def test_splits_of_k_are_correct_and_timed(timer, dtype):
     problem = MMShape("mm", 16, 32, 8192, dtype=dtype)
     space = candidate_space(problem, detect())
     splits = space.take(space.is_template("decompose_k"))

@@ -1,9 +1,5 @@
 """Networks trained in parallel processes on one GPU."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -16,7 +12,7 @@ from torch_diode.files.datasets import read_dataset, write_dataset
 DATA = ROOT / "diode_datasets/matmul/nvidia-h200/train/sweep-7.parquet"
 
 
-def test_teachers_and_student_train_on_the_gpu(tmp_path: Path) -> None:
+def test_teachers_and_student_train_on_the_gpu(tmp_path):
     data = read_dataset(DATA)
     write_dataset(data.take(data.problems.ids < 400), tmp_path / "some.parquet")
     ended = torch_diode(
@@ -31,7 +27,7 @@ def test_teachers_and_student_train_on_the_gpu(tmp_path: Path) -> None:
     assert not [*tmp_path.glob("*.state"), *tmp_path.glob("*.teacher-*")]
 
 
-def test_a_missing_gpu_is_an_error_without_a_traceback(tmp_path: Path) -> None:
+def test_a_missing_gpu_is_an_error_without_a_traceback(tmp_path):
     arguments = ("--device", "cuda:77", "train", "--dataset", DATA, "--model", tmp_path / "m.pt")
     ended = torch_diode(*arguments, cwd=tmp_path, code=2)
     assert "cuda:77" in ended.stderr

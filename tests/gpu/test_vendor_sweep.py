@@ -1,7 +1,5 @@
 """The vendor's kernel on many problems at once, against one at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -9,15 +7,13 @@ import torch
 if not torch.cuda.is_available():
     pytest.skip("needs a CUDA device", allow_module_level=True)
 
+from torch_diode import Candidate, Candidates, MMShape
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cuda import CudaTimer
 from torch_diode.hardware import detect
 from torch_diode.integration.capture.template_source import template_source
-from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.problem import MMShape
 from workflows.measuring.vendor_sweep import VendorSweep
 
 PROBLEMS = [
@@ -30,7 +26,7 @@ PROBLEMS = [
 ]
 
 
-def test_the_times_are_those_of_the_sweep() -> None:
+def test_the_times_are_those_of_the_sweep():
     timer = CudaTimer(torch.device("cuda", 0), detect().l2_bytes)
     before = torch.backends.cuda.matmul.allow_tf32
     vendor = VendorSweep(detect().name, timer, {}, pool_bytes=1 << 28)

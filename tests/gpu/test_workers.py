@@ -1,7 +1,5 @@
 """Timing processes on a real GPU: several of them, killed ones, and faulty kernels."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -24,7 +22,7 @@ SMALL = (
 )
 
 
-def test_a_kernel_with_an_illegal_access_fails_one_config(tmp_path: Path) -> None:
+def test_a_kernel_with_an_illegal_access_fails_one_config(tmp_path):
     output = run("tests/gpu/faulty_kernel_run.py", tmp_path, "faulty").stdout
     # Once among others, once alone to identify it; after that every process excludes it.
     assert "lost 2" in output
@@ -35,7 +33,7 @@ def test_a_kernel_with_an_illegal_access_fails_one_config(tmp_path: Path) -> Non
     assert status == {(None, "ok"), (32, "ok"), (64, "ok"), (128, "failed")}
 
 
-def test_two_processes_share_the_work_and_the_output(tmp_path: Path) -> None:
+def test_two_processes_share_the_work_and_the_output(tmp_path):
     """On one GPU, since a test machine may have no other."""
     assert "lost 0" in run("tests/gpu/faulty_kernel_run.py", tmp_path, "two").stdout
     dataset = read_dataset(tmp_path)
@@ -44,14 +42,14 @@ def test_two_processes_share_the_work_and_the_output(tmp_path: Path) -> None:
     assert dataset.texts("status") == ["ok"]
 
 
-def test_more_workers_than_gpus_are_refused(tmp_path: Path) -> None:
+def test_more_workers_than_gpus_are_refused(tmp_path):
     count = str(torch.cuda.device_count() + 1)
     ended = torch_diode(*COLLECT, "--workers", count, cwd=tmp_path, code=2)
     assert f"--workers: got {count}; expected at most" in ended.stderr
     assert not list(tmp_path.iterdir())
 
 
-def test_a_killed_timing_process_is_replaced(tmp_path: Path) -> None:
+def test_a_killed_timing_process_is_replaced(tmp_path):
     with subprocess.Popen(
         [sys.executable, "-m", "torch_diode", *COLLECT, "--num-shapes", "40", *SMALL],
         cwd=tmp_path,

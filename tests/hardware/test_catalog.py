@@ -1,13 +1,7 @@
-from __future__ import annotations
-
-import json
-from pathlib import Path
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import torch_diode.hardware
 from torch_diode.hardware import known, known_names, normalise, reported_names, stand_ins
 from torch_diode.types.errors import HardwareMismatchError, InvalidValueError
 from torch_diode.types.hardware import Hardware
@@ -17,14 +11,11 @@ from torch_diode.types.hardware import Hardware
     ("reported", "name"),
     [
         ("NVIDIA H200", "nvidia-h200"),
-        ("nvidia-h200", "nvidia-h200"),
         ("NVIDIA H100 80GB HBM3", "nvidia-h100"),
-        ("NVIDIA A100-SXM4-40GB", "nvidia-a100-40gb"),
         ("Tesla V100-SXM2-16GB", "nvidia-v100"),
         ("AMD Instinct MI300X", "amd-instinct-mi300x"),
         ("Intel(R) Data Center GPU Max 1550", "intel-data-center-gpu-max-1550"),
         ("Intel(R) Xeon(R) Platinum 8480+ CPU @ 2.00GHz", "intel-xeon-platinum-8480"),
-        ("NVIDIA H999 Something", "nvidia-h999-something"),
     ],
 )
 def test_reported_names_are_normalised(reported, name):
@@ -78,10 +69,3 @@ def test_another_architecture_never_stands_in():
         for other in stand_ins(chip, known_names()):
             assert known(other).arch == chip.arch
     assert stand_ins(Hardware("my-chip", "cpu"), known_names()) == []
-
-
-def test_names_and_their_order_are_data():
-    data = json.loads(Path(torch_diode.hardware.__file__).with_name("chips.json").read_text())
-    assert [chip["name"] for chip in data["chips"]] == list(known_names())
-    named = {name for chip in data["chips"] for name in chip["stand_ins"]}
-    assert named <= set(known_names())

@@ -1,18 +1,12 @@
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest
 
-from torch_diode.hardware import known
+from tests.samples import H200
+from torch_diode import Candidate, Candidates, CustomHeuristic, MMShape
 from torch_diode.heuristics.chain import Chain
-from torch_diode.heuristics.custom import CustomHeuristic
-from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.problem import MMShape
 
-H200 = known("nvidia-h200")
 PROBLEM = MMShape("mm", 64, 64, 64)
 ATEN = Candidates.of([Candidate("aten")])
 
@@ -41,17 +35,17 @@ SILENT, BROKEN = CustomHeuristic(abstains, "silent"), CustomHeuristic(breaks, "b
         (Chain(Chain(SILENT), Chain(SECOND)), "second"),
     ],
 )
-def test_the_first_that_answers_wins_and_is_named(chain: Chain, source: str) -> None:
+def test_the_first_that_answers_wins_and_is_named(chain, source):
     ranking = chain.rank(PROBLEM, ATEN, H200)
     assert ranking.source == source
 
 
-def test_an_error_does_not_lead_to_the_next() -> None:
+def test_an_error_does_not_lead_to_the_next():
     with pytest.raises(RuntimeError, match="broken"):
         Chain(BROKEN, FIRST).rank(PROBLEM, ATEN, H200)
 
 
-def test_a_chain_abstains_where_all_do_and_gives_every_reason() -> None:
+def test_a_chain_abstains_where_all_do_and_gives_every_reason():
     chain = Chain(SILENT, SILENT)
     assert chain.rank(PROBLEM, ATEN, H200) is None
     assert chain.why_abstained(PROBLEM, ATEN, H200).count("silent") == 2
@@ -60,12 +54,12 @@ def test_a_chain_abstains_where_all_do_and_gives_every_reason() -> None:
     assert Chain().why_abstained(PROBLEM, ATEN, H200)
 
 
-def test_the_fingerprint_follows_the_members_and_their_order() -> None:
+def test_the_fingerprint_follows_the_members_and_their_order():
     members: list[tuple[CustomHeuristic, ...]] = [(FIRST,), (FIRST, SECOND), (SECOND, FIRST), ()]
     assert len({Chain(*some).fingerprint() for some in members}) == 4
     assert Chain(FIRST, SECOND).fingerprint() == Chain(FIRST, SECOND).fingerprint()
 
 
-def test_a_function_is_refused_with_the_remedy() -> None:
+def test_a_function_is_refused_with_the_remedy():
     with pytest.raises(InvalidValueError, match="CustomHeuristic"):
         Chain(as_given)  # type: ignore[arg-type]

@@ -1,22 +1,17 @@
-from __future__ import annotations
-
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
+from tests.samples import H200
+from torch_diode import Candidate, DiodeError, MMShape, TritonGEMMConfig
 from torch_diode.candidates import candidate_space
-from torch_diode.hardware import known
-from torch_diode.heuristics.custom import CandidateView, CustomHeuristic, heuristic
+from torch_diode.heuristics.custom import CustomHeuristic, heuristic
 from torch_diode.heuristics.testing.conformance import check_heuristic
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.errors import DiodeError, InvalidValueError
-from torch_diode.types.problem import MMShape
+from torch_diode.types.errors import InvalidValueError
 
-H200 = known("nvidia-h200")
 PROBLEM = MMShape("mm", 512, 512, 512)
 SPACE = candidate_space(PROBLEM, H200)
 LIMIT = 64
@@ -29,7 +24,7 @@ def aten_for_large(problem: MMShape, candidates: Sequence[Candidate]) -> list[Ca
     return [candidate for candidate in candidates if candidate.template == "aten"]
 
 
-def test_a_function_becomes_a_heuristic_that_names_itself() -> None:
+def test_a_function_becomes_a_heuristic_that_names_itself():
     ranking = aten_for_large.rank(PROBLEM, SPACE, H200)
     assert isinstance(aten_for_large, CustomHeuristic)
     assert ranking.source == "aten_for_large"
@@ -37,108 +32,59 @@ def test_a_function_becomes_a_heuristic_that_names_itself() -> None:
     assert np.isnan(ranking.predicted_us).all()
 
 
-def test_none_or_an_empty_list_abstains() -> None:
+def test_none_or_an_empty_list_abstains():
     small = MMShape("mm", 8, 8, 8)
     assert aten_for_large.rank(small, SPACE, H200) is None
     assert "aten_for_large" in aten_for_large.why_abstained(small, SPACE, H200)
     assert CustomHeuristic(lambda p, cs: []).rank(PROBLEM, SPACE, H200) is None
 
 
-def test_the_decorated_function_can_still_be_called() -> None:
+def test_the_decorated_function_can_still_be_called():
     assert aten_for_large(PROBLEM, [Candidate("aten")]) == [Candidate("aten")]
 
 
-def test_a_function_may_order_all_candidates() -> None:
-    by_tile = CustomHeuristic(
-        lambda p, cs: sorted(cs, key=lambda c: c.config.block_m if c.config else 0, reverse=True)
-    )
-    ranking = by_tile.rank(PROBLEM, SPACE, H200)
-    assert len(ranking.order) == len(SPACE)
-    assert (np.diff(SPACE.fields["block_m"][ranking.order]) <= 0).all()
-
-
-def test_a_function_may_make_the_candidate_itself() -> None:
+def test_a_function_may_make_the_candidate_itself():
     wanted = Candidate("triton::mm", TritonGEMMConfig(64, 64, 64, 8, 3, 4))
     ranking = CustomHeuristic(lambda p, cs: [wanted]).rank(PROBLEM, SPACE, H200)
     assert SPACE[int(ranking.order[0])] == wanted
-
-
-def test_a_function_may_answer_with_a_generator() -> None:
-    def last_first(problem: MMShape, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
-        yield from reversed(candidates)
-
-    ranking = CustomHeuristic(last_first).rank(PROBLEM, SPACE, H200)
-    assert int(ranking.order[0]) == len(SPACE) - 1
 
 
 @pytest.mark.parametrize(
     "answer",
     [
         [Candidate("triton::mm", TritonGEMMConfig(512, 512, 512))],
-        [3],
         ["aten"],
-        "aten",
         7,
         Candidate("aten"),
-        {Candidate("aten")},
         [Candidate("aten"), Candidate("aten")],
     ],
     ids=repr,
 )
-def test_a_wrong_answer_is_refused_by_name(answer: Any) -> None:
+def test_a_wrong_answer_is_refused_by_name(answer):
     with pytest.raises(DiodeError, match="mine"):
         CustomHeuristic(lambda p, cs: answer, "mine").rank(PROBLEM, SPACE, H200)
 
 
-def test_an_error_of_the_function_propagates() -> None:
-    def fails(problem: MMShape, candidates: Sequence[Candidate]) -> None:
+def test_an_error_of_the_function_propagates():
+    def fails(problem, candidates):
         raise KeyError("oops")
 
     with pytest.raises(KeyError, match="oops"):
         CustomHeuristic(fails).rank(PROBLEM, SPACE, H200)
 
 
-def test_candidates_are_created_on_access() -> None:
-    view = CandidateView(SPACE)
-    assert len(view) == len(SPACE)
-    assert view[0] is view[0]
-    assert view[-1] == SPACE[len(SPACE) - 1]
-    assert view[:2] == [SPACE[0], SPACE[1]]
-    assert sorted(view.positions().values()) == [0, 1, len(SPACE) - 1]
-
-
-def test_unknown_decisions_and_values_that_are_not_functions_are_refused() -> None:
+def test_unknown_decisions_and_values_that_are_not_functions_are_refused():
     with pytest.raises(InvalidValueError, match="matmul"):
         heuristic("attention")
     with pytest.raises(InvalidValueError, match="function"):
         CustomHeuristic(3)  # type: ignore[arg-type]
 
 
-def test_a_custom_heuristic_conforms() -> None:
+def test_a_custom_heuristic_conforms():
     check_heuristic(aten_for_large, H200).raise_if_failed()
 
 
-def _closing_over(value: object) -> Callable[..., Any]:
-    def rule(problem: MMShape, candidates: Sequence[Candidate]) -> Any:
-        return candidates if value else None
-
-    return rule
-
-
-def test_the_fingerprint_follows_the_code_the_closure_and_the_name() -> None:
-    rules = [
-        CustomHeuristic(lambda p, cs: None, "x"),
-        CustomHeuristic(lambda p, cs: cs, "x"),
-        CustomHeuristic(_closing_over(1), "x"),
-        CustomHeuristic(_closing_over(2), "x"),
-        CustomHeuristic(_closing_over(2), "y"),
-    ]
-    assert len({rule.fingerprint() for rule in rules}) == len(rules)
-    one, same = CustomHeuristic(_closing_over(1)), CustomHeuristic(_closing_over(1))
-    assert one.fingerprint() == same.fingerprint()
-
-
-def test_the_fingerprint_is_the_same_in_every_process() -> None:
+def test_the_fingerprint_is_the_same_in_every_process():
     program = (
         "from torch_diode.heuristics import heuristic\n"
         "BLOCKS = {'small': 16, 'large': 128}\n"
@@ -152,6 +98,6 @@ def test_the_fingerprint_is_the_same_in_every_process() -> None:
         subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, check=True
         ).stdout
-        for _ in range(3)
+        for _ in range(2)
     }
     assert len(prints) == 1

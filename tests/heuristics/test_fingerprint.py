@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Callable
@@ -7,11 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from torch_diode.heuristics.custom import CustomHeuristic
+from torch_diode import Candidate, CustomHeuristic, TritonGEMMConfig
 from torch_diode.heuristics.fingerprint import code_text
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 
 SMALL, BIG = (Candidate("triton::mm", TritonGEMMConfig(n, n, 32)) for n in (32, 64))
 
@@ -34,7 +30,7 @@ def doubled(fn: Any) -> Any:
     return wrapper
 
 
-def test_two_lambdas_on_one_line_differ() -> None:
+def test_two_lambdas_on_one_line_differ():
     first, second = (lambda x: x), (lambda x: -x)
     assert code_text(first) != code_text(second)
 
@@ -45,7 +41,6 @@ def test_two_lambdas_on_one_line_differ() -> None:
         ("LIMIT = 1\ndef f(x): return x < LIMIT", "LIMIT = 2\ndef f(x): return x < LIMIT"),
         ("def g(x): return x\ndef f(x): return g(x)", "def g(x): return 1\ndef f(x): return g(x)"),
         ("def f(x, y=1): return x", "def f(x, y=2): return x"),
-        ("def f(x, y=1): return x", "def f(x, *, y=1): return x"),
         ("def f(x): return (lambda z: z)(x)", "def f(x): return (lambda z: -z)(x)"),
         ("def f(x): return x.M", "def f(x): return x.N"),
         ("def f(x): return f.n\nf.n = 1", "def f(x): return f.n\nf.n = 2"),
@@ -56,7 +51,7 @@ def test_two_lambdas_on_one_line_differ() -> None:
         ),
     ],
 )
-def test_functions_that_can_decide_differently_differ(one: str, other: str) -> None:
+def test_functions_that_can_decide_differently_differ(one, other):
     assert code_text(executed(one)) == code_text(executed(one))
     assert code_text(executed(one)) != code_text(executed(other))
     assert code_text(executed(one)) is not None
@@ -68,18 +63,19 @@ def test_functions_that_can_decide_differently_differ(one: str, other: str) -> N
         (1, True),
         ([SMALL, BIG, SMALL], [SMALL, BIG, BIG]),
         ({1: (SMALL, {"a"})}, {1: (SMALL, {"b"})}),
-        ((1, 2), [1, 2]),
         ([returning(1), returning(2)], [returning(1), returning(3)]),
         (doubled(returning(1)), doubled(returning(2))),
         (returning(1), doubled(returning(1))),
     ],
 )
-def test_captured_values_that_differ_anywhere_differ(one: Any, other: Any) -> None:
+def test_captured_values_that_differ_anywhere_differ(one, other):
     assert code_text(returning(one)) == code_text(returning(one))
     assert code_text(returning(one)) != code_text(returning(other))
+    rules = [CustomHeuristic(returning(one), name) for name in "xy"]
+    assert rules[0].fingerprint() != rules[1].fingerprint()
 
 
-def test_functions_that_call_one_another_end() -> None:
+def test_functions_that_call_one_another_end():
     names = [f"g{i}" for i in range(12)]
     calls = " + ".join(f"{name}(x)" for name in names)
     source = "\n".join(f"def {name}(x): return {calls}" for name in [*names, "f"])
@@ -103,26 +99,24 @@ ring.append(ring)
     "fn",
     [
         returning(np.zeros(3)),
-        returning(torch.zeros(3)),
         returning(threading.Lock()),
         returning({1: 1}.get),
         returning(ring),
         unset(),
         executed("class A: n = 1\ndef f(x): return A.n"),
         functools.partial(returning(1)),
-        [].__len__,
         len,
     ],
 )
-def test_state_that_is_not_plain_has_no_text_and_a_key_per_object(fn: Any) -> None:
+def test_state_that_is_not_plain_has_no_text_and_a_key_per_object(fn):
     assert code_text(fn) is None
     one, other = CustomHeuristic(fn), CustomHeuristic(fn)
     assert one.fingerprint() == one.fingerprint()
     assert one.fingerprint() != other.fingerprint()
 
 
-def test_a_version_stands_for_state_that_is_not_plain() -> None:
-    def rule(version: str) -> CustomHeuristic:
+def test_a_version_stands_for_state_that_is_not_plain():
+    def rule(version):
         fn = returning(np.zeros(3))
         fn.version = version  # type: ignore[attr-defined]
         return CustomHeuristic(fn)

@@ -1,19 +1,14 @@
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.samples import H200
+from torch_diode import Candidates, Hardware, MMShape
 from torch_diode.candidates import candidate_space
-from torch_diode.hardware import known
 from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.heuristics.testing.conformance import check_heuristic
-from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
 
-H200 = known("nvidia-h200")
 PROBLEM = MMShape("mm", 512, 512, 512)
 SPACE = candidate_space(PROBLEM, H200)
 Times = npt.NDArray[np.float64]
@@ -38,7 +33,7 @@ class TileModel:
         return f"tile model {self.scale}"
 
 
-def test_candidates_are_ordered_by_predicted_time() -> None:
+def test_candidates_are_ordered_by_predicted_time():
     ranking = ModelHeuristic(TileModel(), "mine").rank(PROBLEM, SPACE, H200)
     assert ranking.source == "mine"
     assert (np.diff(ranking.predicted_us[ranking.order]) >= 0).all()
@@ -46,7 +41,7 @@ def test_candidates_are_ordered_by_predicted_time() -> None:
     assert ranking.sigma is not None
 
 
-def test_a_problem_the_model_does_not_support_is_an_abstention_with_its_reason() -> None:
+def test_a_problem_the_model_does_not_support_is_an_abstention_with_its_reason():
     heuristic = ModelHeuristic(TileModel())
     other = MMShape("mm", 512, 512, 512, dtype="float16")
     assert heuristic.rank(other, SPACE, H200) is None
@@ -56,22 +51,20 @@ def test_a_problem_the_model_does_not_support_is_an_abstention_with_its_reason()
 
 
 @pytest.mark.parametrize("times", [[1.0], [float("nan")] * len(SPACE), [-1.0] * len(SPACE)])
-def test_a_bad_prediction_is_an_error_not_an_order(times: list[float]) -> None:
+def test_a_bad_prediction_is_an_error_not_an_order(times):
     class Bad(TileModel):
-        def predict_us(
-            self, problem: MMShape, candidates: Candidates, hardware: Hardware
-        ) -> tuple[Times, None]:
+        def predict_us(self, problem, candidates, hardware):
             return np.array(times), None
 
     with pytest.raises(InvalidValueError, match="bad"):
         ModelHeuristic(Bad(), "bad").rank(PROBLEM, SPACE, H200)
 
 
-def test_the_fingerprint_follows_the_model() -> None:
+def test_the_fingerprint_follows_the_model():
     one, two = ModelHeuristic(TileModel(1.0)), ModelHeuristic(TileModel(2.0))
     assert one.fingerprint() != two.fingerprint()
     assert one.fingerprint() == ModelHeuristic(TileModel(1.0)).fingerprint()
 
 
-def test_a_model_full_of_equal_times_conforms() -> None:
+def test_a_model_full_of_equal_times_conforms():
     check_heuristic(ModelHeuristic(TileModel()), H200).raise_if_failed()

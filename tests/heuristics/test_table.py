@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from torch_diode.candidates import candidate_space
-from torch_diode.files.tables import write_table
 from torch_diode.hardware import known
 from torch_diode.heuristics.table import LookupTable
 from torch_diode.heuristics.testing.conformance import check_heuristic
@@ -141,14 +138,6 @@ def test_the_fingerprint_follows_content_strictness_and_hashes() -> None:
     ]
     assert len({variant.fingerprint() for variant in variants}) == len(variants)
     assert LookupTable(TWO).fingerprint() == LookupTable(TWO).fingerprint()
-
-
-def test_a_table_from_a_file_answers_as_the_one_written(tmp_path: Path) -> None:
-    path = tmp_path / "table.json"
-    write_table(TWO, path)
-    loaded = LookupTable.load(path)
-    assert winner(loaded) == FAST
-    assert loaded.fingerprint() == LookupTable(TWO).fingerprint()
 
 
 def test_a_table_conforms() -> None:

@@ -1,7 +1,5 @@
 """The four ops as functions and inputs to lower, static and dynamic."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,9 +1,5 @@
 """Torch is restored after every test."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +10,7 @@ pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def cache_dir(tmp_path_factory):
     """Generated code goes to a folder of its own."""
     path = tmp_path_factory.mktemp("inductor")
     with pytest.MonkeyPatch.context() as patch:
@@ -24,7 +20,7 @@ def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(autouse=True)
-def off(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def off(monkeypatch):
     """Each test starts with torch-diode off, no model and a registration of its own."""
     monkeypatch.setenv("TORCH_DIODE_MODEL", "none")
     registration.disable()
@@ -35,7 +31,7 @@ def off(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def benchmarked(monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
+def benchmarked(monkeypatch):
     """The lists of choices Inductor would have benchmarked; all of them tie."""
     from torch._inductor.select_algorithm import AlgorithmSelectorCache
 
@@ -43,11 +39,11 @@ def benchmarked(monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
 
     lists: list[list[Any]] = []
 
-    def precompile(self: Any, choices: list[Any], *args: Any, **kwargs: Any) -> Any:
+    def precompile(self, choices, *args, **kwargs):
         lists.append(choices)
         return dict
 
-    def lookup(self: Any, choices: list[Any], *args: Any, **kwargs: Any) -> dict[Any, float]:
+    def lookup(self, choices, *args, **kwargs):
         return dict.fromkeys(choices, 1.0)
 
     # Called where there is more than one choice.

@@ -1,17 +1,11 @@
 """Heuristics with a fixed result, to see whether torch follows it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
 
-from torch_diode.heuristics.base import Heuristic
-from torch_diode.types.candidate import ATEN, CONFIG_FIELDS, TritonGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
-from torch_diode.types.ranking import Ranking
+from torch_diode import Candidates, Hardware, Heuristic, MMShape, Ranking, TritonGEMMConfig
+from torch_diode.types.candidate import ATEN, CONFIG_FIELDS
 
 
 class Forced(Heuristic):

@@ -1,7 +1,5 @@
 """A second decision is one more class: here, when a reduction keeps its row in registers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -41,7 +39,7 @@ def total(x: torch.Tensor) -> torch.Tensor:
     return x.sum(-1)
 
 
-def test_a_second_decision_is_one_class_beside_the_first() -> None:
+def test_a_second_decision_is_one_class_beside_the_first():
     assert "persistent_reduction" in lower(total, ROWS).source
     registration.enable(Forced(CONFIG), integrations=[PersistentReductions()])
     assert "persistent_reduction" not in lower(total, ROWS).source
@@ -53,7 +51,7 @@ def test_a_second_decision_is_one_class_beside_the_first() -> None:
     assert "persistent_reduction" in lower(total, ROWS).source
 
 
-def test_an_integration_without_its_interface_fails_alone() -> None:
+def test_an_integration_without_its_interface_fails_alone():
     class Missing(PersistentReductions):
         name = "missing"
         hooks = ("should_brew_coffee",)

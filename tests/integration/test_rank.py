@@ -1,19 +1,12 @@
 """Ranking without a compile."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
-from torch_diode.heuristics.chain import Chain
-from torch_diode.heuristics.custom import heuristic
-from torch_diode.heuristics.model import ModelHeuristic
+from torch_diode import Chain, DiodeError, MMShape, ModelHeuristic, heuristic
 from torch_diode.integration.rank import plain_ranking, rank, single_choice
 from torch_diode.model.registry import load_registered
-from torch_diode.types.errors import DiodeError
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
 
 PROBLEM = MMShape("mm", 128, 256, 512)
 
@@ -24,7 +17,7 @@ def backwards(problem: Any, candidates: Any) -> Any:
 
 
 @pytest.mark.parametrize("named", [backwards, Chain(backwards)])
-def test_a_function_gives_an_order_without_times(named: Any) -> None:
+def test_a_function_gives_an_order_without_times(named):
     best = rank(PROBLEM, hardware="nvidia-h200", heuristic=named, top=2)
     assert [p.predicted_us for p in best] == [None, None]
     everything = rank(PROBLEM, hardware="nvidia-h200", heuristic=named)
@@ -42,13 +35,13 @@ def test_a_function_gives_an_order_without_times(named: Any) -> None:
         {"candidates": ["aten"]},
     ],
 )
-def test_a_wrong_argument_is_named(wrong: dict[str, Any]) -> None:
+def test_a_wrong_argument_is_named(wrong):
     given = {"problem": PROBLEM, "hardware": "nvidia-h200", **wrong}
     with pytest.raises(DiodeError, match=f"rank.{next(iter(wrong))}"):
         rank(**given)
 
 
-def test_a_plain_compile_chooses_among_the_templates_that_need_no_config(h200: Hardware) -> None:
+def test_a_plain_compile_chooses_among_the_templates_that_need_no_config(h200):
     model = ModelHeuristic(load_registered("matmul", h200))
     for op in ("mm", "bmm"):
         ranked = plain_ranking(MMShape(op, 64, 64, 64), model, h200)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,22 +15,12 @@ from torch._inductor.virtualized import V
 
 from tests.integration.cases import BLOCKS, CONFIG, MAX_AUTOTUNE, inputs
 from tests.integration.forced import Forced, abstaining
-from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import lower
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.choices import DiodeInductorChoices
 from torch_diode.integration.hooks.fallback import DiodeWarning
 from torch_diode.types.errors import InvalidValueError
-
-LIGHT = """
-import json, sys
-from torch_diode.integration import registration
-registration.register_on_import()
-steps = [[s.name, s.outcome] for s in registration.status().steps]
-heavy = [name for name in ("torch", "numpy", "pyarrow") if name in sys.modules]
-print(json.dumps({"steps": steps, "heavy": heavy}))
-"""
 
 
 def torch_state() -> dict[str, Any]:
@@ -167,22 +154,6 @@ def test_a_release_without_the_interface_stays_plain_torch(monkeypatch: pytest.M
     assert (step.name, step.detail) == ("matmul", "InductorChoices has moved to Mars")
 
 
-def test_importing_is_light_and_waits_for_torch() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LIGHT],
-        env={"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": ""},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
-    assert result["heavy"] == []
-    outcomes = dict(result["steps"])
-    assert (outcomes["torch"], outcomes["inductor"]) == ("ok", "waiting")
-
-
 def test_the_environment_turns_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_DIODE", "0")
     registration.register_on_import()
@@ -197,20 +168,6 @@ def test_a_wrong_switch_warns_and_leaves_torch_unchanged(monkeypatch: pytest.Mon
         registration.register_on_import()
     assert not registration.status().enabled
     assert registration.status().failed
-
-
-def test_the_environment_sets_mode_and_strictness(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TORCH_DIODE_MODE", "single")
-    monkeypatch.setenv("TORCH_DIODE_STRICT", "1")
-    registration.register_on_import()
-    assert registration.status().mode == "single"
-    assert registration._registration.matmul.settings.strict
-
-
-def test_probe_imports_inductor_now() -> None:
-    registration.enable(abstaining())
-    steps = {step.name: step.outcome for step in registration.probe().steps}
-    assert steps["matmul"] == "ok"
 
 
 @pytest.mark.usefixtures("fake_h200")
@@ -250,17 +207,6 @@ def test_disable_also_uninstalls_the_clean_benchmark_of_a_handler_set_by_hand() 
     assert dict(vars(select_algorithm.AlgorithmSelectorCache)) != before
     registration.disable()
     assert dict(vars(select_algorithm.AlgorithmSelectorCache)) == before
-
-
-def test_a_heuristic_needs_no_name() -> None:
-    class Nameless(Heuristic):
-        def rank(self, *_: Any) -> None:
-            return None
-
-        def fingerprint(self) -> str:
-            return "nameless"
-
-    assert registration.enable(Nameless()).heuristics == {"any hardware": "Nameless"}
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """Status as text."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from torch_diode.integration.hooks.fallback import Counters
 from torch_diode.integration.status import Status, Step
 
 
-def test_the_text_has_every_field() -> None:
+def test_the_text_has_every_field():
     status = Status(
         enabled=True,
         distribution="torch-diode",

@@ -1,7 +1,5 @@
 """A few hundred real problems, read once for all tests of the model package."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import numpy as np

@@ -1,16 +1,14 @@
 """A card shows the evaluation it is written from."""
 
-from __future__ import annotations
-
 import json
-import subprocess
 import sys
 
 import pytest
 
 from torch_diode.model.card import check_card, write_card
+from torch_diode.model.evaluation.plots import training_curves
 from torch_diode.model.evaluation.scoring import evaluate_predictions
-from torch_diode.types.errors import FileFaultError
+from torch_diode.types.errors import FileFaultError, MissingPartError
 
 from .test_checkpoint import METADATA
 
@@ -51,24 +49,10 @@ def test_the_same_evaluation_gives_the_same_bytes(predictions, tmp_path):
     assert [file.read_bytes() for file in again] == before
 
 
-def test_without_matplotlib_plots_are_refused(tmp_path):
-    """In a process whose imports cannot find it."""
-    program = """
-import sys
-sys.modules["matplotlib"] = sys.modules["matplotlib.figure"] = None
-from torch_diode.model.evaluation import plots
-from torch_diode.types.errors import MissingPartError
-try:
-    plots.training_curves("curves.svg", [{"epoch": 1, "loss": 1.0, "list_loss": 1.0}])
-except MissingPartError as fault:
-    print(fault)
-"""
-    ended = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert ended.stdout.strip() == (
-        "plots: got no matplotlib; expected it for plots; pip install 'torch-diode[report]'"
-    )
+def test_without_matplotlib_plots_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingPartError, match=r"got no matplotlib; .* 'torch-diode\[report\]'"):
+        training_curves(tmp_path / "curves.svg", [{"epoch": 1, "loss": 1.0, "list_loss": 1.0}])
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,7 +1,5 @@
 """Metadata of a trained model state where it comes from and how good it is."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from torch_diode.model.checkpoint import load_model, save_model

@@ -1,7 +1,5 @@
 """The shipped model of a CPU against the shipped validation data: what its card promises."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -126,11 +126,6 @@ def test_a_problem_that_is_not_there_is_answered_with_the_nearest(page):
     assert one(page, "#lookup-say").text.startswith("No problem fits.")
 
 
-def test_a_worst_decision_opens_its_problem(page, data):
-    one(page, "#worst-table tbody tr:last-child button").click()
-    assert one(page, "#lookup-found h3").text == data["worst"][-1]["problem"].replace(":", " ")
-
-
 def test_the_map_counts_what_is_chosen(page, predicted):
     batched = sum(problem.op == "bmm" for problem in predicted.problems)
     choose(page, "op", "bmm")

@@ -1,5 +1,4 @@
 import base64
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -65,11 +64,3 @@ def test_too_many_problems_leave_a_sample(predicted, monkeypatch):
     assert len(data["kind"]) == len(data["kept"]) == len(data["M"]) == 10
     assert data["of_problems"] == len(predicted)
     assert set(unpacked(data)) < {problem.key for problem in predicted.problems}
-
-
-def test_rows_of_a_problem_come_fastest_first(predicted):
-    data = pack(predicted)
-    measured = decoded(data, "measured", "<u2").astype(int)
-    starts = np.r_[0, np.cumsum(data["kept"])]
-    for start, end in pairwise(starts):
-        assert (np.diff(measured[start:end]) >= 0).all()

@@ -1,9 +1,8 @@
 import numpy as np
 
+from torch_diode import Candidates, validate
 from torch_diode.model.registry import load_registered
 from torch_diode.report.predictions import PredictedTimings
-from torch_diode.toolkit.validate import validate
-from torch_diode.types.candidate_arrays import Candidates
 
 
 def test_every_timed_row_is_there_once_with_its_problem(dataset, predicted):

@@ -6,9 +6,7 @@ from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic
 from torch_diode.integration.capture import default_lists
 from torch_diode.integration.capture.default_configs import default_candidates
-from torch_diode.model.evaluation.regret import subset_regrets
 from torch_diode.model.features.table import feature_table
-from torch_diode.toolkit import baselines as module
 from torch_diode.toolkit.baselines import ANALYTICAL, DEFAULT_LIST, compute_baselines
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import MissingPartError
@@ -46,7 +44,7 @@ def test_the_default_list_counts_with_its_best_config_that_was_timed(data, basel
         expected = min(t for c, t in times.items() if c in listed) / min(times.values())
         assert baselines.regrets[DEFAULT_LIST][number, 0] == pytest.approx(expected, rel=1e-6)
     table = data[0]
-    aten = subset_regrets(table.group, table.time_us, table.is_aten)
+    aten = table.subset_regrets(table.is_aten)
     assert (baselines.regrets[DEFAULT_LIST][:, 0] <= aten + 1e-6).all(), "ATen is in the list"
     assert 0 < baselines.coverage < 1
     assert any("of its configs were timed" in note for note in baselines.notes)
@@ -60,12 +58,6 @@ def test_each_k_has_a_column_and_regret_falls_with_k(data):
         assert (values[:, 1:] <= values[:, :-1]).all()
     assert baselines.noise_floor == sorted(baselines.noise_floor, reverse=True)
     assert DEFAULT_LIST not in baselines.regrets
-
-
-def test_only_a_sample_is_ranked_analytically(data, monkeypatch):
-    monkeypatch.setattr(module, "_MOST_PROBLEMS", 5)
-    baselines = compute_baselines(*data, default_list=False)
-    assert 0 < np.isfinite(baselines.regrets[ANALYTICAL][:, 0]).sum() <= 5
 
 
 def test_the_reason_for_a_missing_default_list_is_kept(data, monkeypatch):

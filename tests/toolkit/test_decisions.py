@@ -1,17 +1,13 @@
 """A CPU model's decisions on measured problems go through the policy of a compile."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cpu_timings import cpu_timings
+from torch_diode import CustomHeuristic, ModelHeuristic, validate
 from torch_diode.hardware import find
-from torch_diode.heuristics.custom import CustomHeuristic
-from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.model.checkpoint import load_model
 from torch_diode.model.features.table import feature_table
 from torch_diode.toolkit.decisions import OFFERS, decide, decisions_over_plain
-from torch_diode.toolkit.validate import validate
 
 ZEN5 = find("amd-zen5", 1)
 DATASET = cpu_timings(40, seed=1)

@@ -12,18 +12,6 @@ from torch_diode.types.problem import MMShape
 PROBLEM = MMShape("mm", 512, 4096, 4096)
 
 
-def test_the_prediction_has_the_best_candidates_and_what_a_plain_compile_runs():
-    result = predict(PROBLEM, "nvidia-h200", top=3)
-    assert result.hardware.name == "nvidia-h200"
-    assert result.source == "model nvidia-h200"
-    times = [prediction.predicted_us for prediction in result.ranked]
-    assert len(times) == 3
-    assert times == sorted(times)
-    assert not result.left_to_torch
-    assert result.plain_compile.template in {"aten", "triton::mm", "triton::mm_persistent_tma"}
-    assert json.loads(json.dumps(result.to_dict()))["problem"] == PROBLEM.to_dict()
-
-
 def test_shipped_names_the_packages_model(trained):
     shipped = predict(PROBLEM, "nvidia-h200", "shipped").to_dict()
     assert shipped == predict(PROBLEM, "nvidia-h200").to_dict()

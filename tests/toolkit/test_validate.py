@@ -65,12 +65,6 @@ def test_a_file_and_its_dataset_score_the_same(trained, timings, result):
     assert other.dataset_name == str(timings / "apart.msgpack")
 
 
-def test_other_numbers_of_candidates_can_be_scored(trained, apart, result):
-    other = validate(trained, apart, ks=(1, 2, 3), baselines=False).evaluation
-    assert [score.k for score in other.model["all"]] == [1, 2, 3]
-    assert other.model["all"][2] == result.evaluation.model["all"][1]
-
-
 def test_on_its_own_data_a_model_is_scored_on_what_was_held_out(trained, timings):
     own = timings / "train.parquet"
     assert "held out of training" in validate(trained, own, baselines=False).scored_on
@@ -120,12 +114,6 @@ def test_timings_of_another_chip_need_its_name(trained):
     a100 = Dataset.from_timings(replace(t, hardware="nvidia-a100") for t in samples.TIMINGS[:3])
     with pytest.raises(HardwareMismatchError, match="train one on these timings"):
         validate(trained, a100, hardware="nvidia-a100")
-
-
-def test_one_candidate_per_problem_is_no_choice(trained):
-    single = Dataset.from_timings(samples.TIMINGS[:1])
-    with pytest.raises(EmptySelectionError, match="got problems with one candidate each"):
-        validate(trained, single)
 
 
 def test_faulty_arguments_are_found_before_the_data_is_read(trained):

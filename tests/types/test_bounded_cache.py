@@ -1,7 +1,7 @@
 from torch_diode.types.bounded_cache import BoundedCache
 
 
-def test_the_entry_that_exceeds_the_size_empties_the_cache_first() -> None:
+def test_the_entry_that_exceeds_the_size_empties_the_cache_first():
     cache: BoundedCache[str, int] = BoundedCache(2)
     cache["a"], cache["b"] = 1, 2
     cache["b"] = 3

@@ -8,11 +8,6 @@ from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.errors import InvalidValueError
 
 
-@given(configs())
-def test_a_config_survives_json(config):
-    assert TritonGEMMConfig.from_dict(config.to_dict()) == config
-
-
 @given(candidates() | configs().map(lambda config: Candidate("triton::mm", config)))
 def test_a_candidate_survives_json(candidate):
     assert Candidate.from_dict(candidate.to_dict()) == candidate
@@ -34,15 +29,10 @@ def test_json_leaves_out_what_only_amd_has():
     ("change", "said"),
     [
         ({"block_m": 48}, "block_m: got 48; expected a power of two"),
-        ({"block_n": 0}, "block_n: got 0"),
-        ({"block_k": 8192}, "block_k: got 8192"),
         ({"num_warps": 3}, "num_warps: got 3"),
-        ({"num_warps": 128}, "num_warps: got 128"),
         ({"group_m": 0}, "group_m: got 0; expected a whole number from 1 to 1024"),
         ({"num_stages": 33}, "num_stages: got 33"),
-        ({"num_stages": 2.0}, "num_stages: got 2.0"),
         ({"waves_per_eu": 17}, "waves_per_eu"),
-        ({"matrix_instr_nonkdim": 65}, "matrix_instr_nonkdim"),
         ({"kpack": -1}, "kpack: got -1"),
     ],
 )
@@ -58,19 +48,14 @@ def test_a_bad_field_of_a_config_is_refused_by_name(change, said):
         ({"template": "aten", "block_m": 16, "block_n": 16, "block_k": 16}, "None for aten"),
         ({"template": "decompose_k"}, "expected 2 or more for decompose_k"),
         ({"template": "aten", "split_k": 2}, "expected 1 for aten"),
-        ({"template": "Triton::MM"}, "Candidate.template"),
         ({"template": "os.system('x')"}, "Candidate.template"),
-        ({"template": "decompose_k", "split_k": 65537}, "split_k: got 65537"),
         ({"template": "triton::mm", "block_m": 16}, "got no field 'block_n'"),
         ({"template": "aten", "stages": 3}, "unknown field 'stages'"),
         ({"block_m": 16}, "got no field 'template'"),
     ],
 )
 def test_a_bad_candidate_is_refused_with_the_reason(fields, said):
-    with pytest.raises(InvalidValueError, match=re.escape(said)):
-        Candidate.from_dict(fields)
-
-
-def test_a_config_of_another_type_is_refused():
     with pytest.raises(InvalidValueError, match="expected a TritonGEMMConfig or None"):
         Candidate("triton::mm", {"block_m": 16})
+    with pytest.raises(InvalidValueError, match=re.escape(said)):
+        Candidate.from_dict(fields)

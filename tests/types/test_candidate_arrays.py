@@ -45,13 +45,6 @@ def test_a_candidate_of_another_template_or_config_has_no_position():
     assert arrays.position(Candidate("triton::mm_persistent_tma", SMALL.config)) is None
 
 
-def test_a_mask_takes_what_it_marks():
-    chosen = Candidates.of([ATEN, SMALL, LARGE, SPLIT])
-    triton = chosen.is_template("triton::mm")
-    assert list(chosen.take(triton)) == [SMALL, LARGE]
-    assert not chosen.is_template("triton::bmm").any()
-
-
 def test_columns_that_are_missing_or_of_different_lengths_are_refused():
     good = Candidates.of([ATEN, SMALL])
     with pytest.raises(InvalidValueError, match="all of one length"):

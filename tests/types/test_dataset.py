@@ -5,10 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests import samples
-from tests.strategies import datasets, key, problems, timings
+from tests.strategies import datasets, key, timings
 from torch_diode.types.dataset import Dataset, group, number_rows
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.timing import Timing
 
 
 @given(st.lists(timings(), max_size=8, unique_by=key))
@@ -33,23 +32,6 @@ def test_two_datasets_share_a_digest_only_if_they_hold_the_same_timings(one, oth
     assert (one.digest == other.digest) == (set(one) == set(other))
 
 
-@given(datasets(max_size=6), st.data())
-def test_any_change_of_a_number_changes_the_digest(dataset, data):
-    if not len(dataset):
-        return
-    names = ["M", "N", "K", "repeats"]
-    name = data.draw(st.sampled_from(names))
-    position = dataset.table.column_names.index(name)
-    values = dataset.values(name).copy()
-    values[0] = values[0] % 1000 + 1 if values[0] != values[0] % 1000 + 1 else values[0] + 1
-    array = pa.array(values, dataset.table.schema.field(name).type)
-    try:
-        changed = Dataset(dataset.table.set_column(position, name, array))
-    except InvalidValueError:  # it now is another of the dataset's timings
-        return
-    assert changed.digest != dataset.digest
-
-
 @given(datasets(), datasets())
 def test_merging_the_first_or_the_last_keeps_one_of_each(one, other):
     first = Dataset.merge([one, other], "first")
@@ -68,31 +50,11 @@ def test_merging_refuses_what_stands_in_both(one, other):
         assert set(Dataset.merge([one, other])) == {*one, *other}
 
 
-@given(datasets())
-def test_merging_with_nothing_or_with_itself_changes_nothing(dataset):
-    assert Dataset.merge([dataset]) == dataset
-    assert Dataset.merge([dataset, Dataset.empty()]) == dataset
-    assert Dataset.merge([dataset, dataset], "first") == dataset
-
-
-@given(datasets(), datasets(), datasets())
-def test_merging_in_steps_is_merging_at_once(one, two, three):
-    steps = Dataset.merge([Dataset.merge([one, two], "first"), three], "first")
-    assert steps == Dataset.merge([one, two, three], "first")
-
-
 @given(datasets(), st.sampled_from(["hardware", "op", "dtype", "status", "method"]))
 def test_the_parts_of_a_filter_make_the_whole(dataset, name):
     parts = [dataset.filter(**{name: text}) for text in dataset.texts(name)]
     assert sum(map(len, parts)) == len(dataset)
     assert Dataset.merge(parts) == dataset if parts else not len(dataset)
-
-
-@given(datasets())
-def test_filtering_keeps_what_the_row_says(dataset):
-    kept = dataset.filter(op=["mm", "bmm"], hardware="nvidia-h200")
-    wanted = [t for t in dataset if t.problem.op in ("mm", "bmm") and t.hardware == "nvidia-h200"]
-    assert list(kept) == wanted
 
 
 def test_an_unknown_column_to_filter_by_or_way_to_merge_is_refused():
@@ -114,11 +76,6 @@ def test_provenance_is_names_with_several_texts():
             Dataset.from_timings((), bad)
 
 
-def test_a_missing_time_is_nan_among_the_values():
-    times = samples.dataset().values("time_us")
-    assert np.isnan(times).tolist() == [False] * 5 + [True, False]
-
-
 def test_the_digest_is_the_same_in_every_process():
     """It stands in model cards: it must never depend on the run."""
     assert samples.dataset().digest == (
@@ -130,21 +87,6 @@ def test_an_empty_dataset_has_a_length_a_digest_and_no_groups():
     empty = Dataset.empty()
     assert (len(empty), len(empty.problems), list(empty), empty.texts("op")) == (0, 0, [], [])
     assert empty == Dataset.from_timings([])
-
-
-@given(st.lists(problems(), max_size=5))
-def test_from_columns_and_from_timings_agree(shapes):
-    shapes = list(dict.fromkeys(shapes))
-    rows = [Timing("nvidia-h200", shape, samples.ATEN, 1.0) for shape in shapes]
-    columns = {
-        name: [getattr(shape, name) for shape in shapes] for name in samples.LINEAR.to_dict()
-    }
-    if not shapes:
-        return
-    count = len(shapes)
-    columns |= {"hardware": ["nvidia-h200"] * count, "template": ["aten"] * count}
-    columns["time_us"] = [1.0] * count
-    assert Dataset.from_columns(columns) == Dataset.from_timings(rows)
 
 
 WIDE, NARROW = st.integers(-(2**40), 2**40), st.integers(0, 2)

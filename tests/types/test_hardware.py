@@ -20,19 +20,12 @@ def test_what_is_not_known_is_left_out_and_reads_as_nothing():
     assert Hardware("my-chip", "cuda").peak_tflops("bfloat16") == 0.0
 
 
-def test_the_peak_rate_is_that_of_the_dtype():
-    chip = Hardware("my-chip", "cuda", tflops=(("bfloat16", 10.0), ("tf32", 5.0)))
-    assert (chip.peak_tflops("bfloat16"), chip.peak_tflops("tf32")) == (10.0, 5.0)
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"name": "NVIDIA H200"}, "Hardware.name"),
         ({"kind": "tpu"}, "Hardware.kind: got 'tpu'"),
         ({"units": -1}, "Hardware.units: got -1"),
-        ({"l2_bytes": 1.5}, "Hardware.l2_bytes"),
-        ({"memory_gbps": "fast"}, "Hardware.memory_gbps"),
         ({"tflops": {"bfloat16": -1}}, "Hardware.bfloat16: got -1"),
         ({"tflops": 5}, "hardware.tflops: got 5"),
         ({"colour": "green"}, "unknown field 'colour'"),

@@ -15,11 +15,6 @@ def test_a_key_names_its_problem_exactly(problem):
     assert MMShape.from_key(problem.key) == problem
 
 
-@given(problems(), problems())
-def test_two_problems_share_a_key_only_if_they_are_equal(one, other):
-    assert (one.key == other.key) == (one == other)
-
-
 @given(problems())
 def test_a_problem_survives_json_and_pickling(problem):
     assert MMShape.from_dict(problem.to_dict()) == problem
@@ -62,11 +57,8 @@ def test_an_invalid_key_is_refused(key):
         ({"op": "matmul"}, "MMShape.op: got 'matmul'"),
         ({"op": "bm"}, "did you mean 'bmm'"),
         ({"M": 0}, "MMShape.M: got 0"),
-        ({"N": 2**31}, "MMShape.N"),
-        ({"K": 1.0}, "MMShape.K: got 1.0"),
         ({"B": 2}, "expected 1 for mm; use bmm for a batch"),
         ({"dtype": "fp16"}, "MMShape.dtype: got 'fp16'"),
-        ({"out_dtype": "float17"}, "MMShape.out_dtype"),
         ({"transpose_a": 1}, "MMShape.transpose_a: got 1; expected true or false"),
         ({"bias": "vector"}, "expected none for mm"),
         ({"op": "addmm", "bias": "none"}, "expected vector or matrix for addmm"),

@@ -57,11 +57,6 @@ def test_predictions_come_best_first_with_their_times():
     ]
 
 
-def test_an_order_without_times_is_a_ranking():
-    ranking = Ranking(np.array([1]), np.full(3, np.nan), "table")
-    assert ranking.order.tolist() == [1]
-
-
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.inf, np.nan])
 def test_an_invalid_time_is_refused(bad):
     with pytest.raises(InvalidValueError, match="mine: got"):

@@ -1,5 +1,7 @@
 """The checks over columns are the checks of the row types: both refuse the same rows."""
 
+import contextlib
+
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
@@ -31,7 +33,6 @@ GOOD = {
 }
 BARE = dict.fromkeys(CONFIG_FIELDS, 0)
 WORDS = st.sampled_from(["x", "X", "a b", "a-b", "nvidia-h200", "1.0+cu", "é", "triton::mm\n"])
-NUMBERS = st.integers(-2, 130)
 SINGLES = st.none() | st.floats(width=32) | st.just(1.0)
 CHANGES = {
     "hardware": WORDS,
@@ -83,12 +84,10 @@ def built_by_hand(row):
     )
 
 
-def refused(make):
-    try:
-        make()
-    except InvalidValueError as fault:
-        return "\n" not in str(fault)
-    return False
+def made(make):
+    """What is made, or None where it is refused."""
+    with contextlib.suppress(InvalidValueError):
+        return make()
 
 
 @settings(max_examples=300)
@@ -96,20 +95,13 @@ def refused(make):
 @example({**GOOD, "template": "aten", **BARE, "num_stages": 3})
 @example({**GOOD, "template": "cutlass", "block_m": 0})
 @example({**GOOD, "template": "cutlass", "block_n": 0})
-def test_columns_refuse_exactly_the_rows_the_row_types_refuse(row):
+def test_columns_refuse_the_rows_the_row_types_refuse_and_read_back_the_others(row):
     columns = {name: [value] for name, value in row.items()}
-    assert refused(lambda: Dataset.from_columns(columns)) == refused(lambda: built_by_hand(row))
-
-
-@given(rows())
-def test_a_row_that_passes_reads_back_as_what_was_put_in(row):
-    try:
-        wanted = built_by_hand(row)
-    except InvalidValueError:
-        return
-    got = Dataset.from_columns({name: [value] for name, value in row.items()})[0]
-    assert (got.problem, got.candidate) == (wanted.problem, wanted.candidate)
-    assert got.time_us == (None if wanted.time_us is None else shortest(wanted.time_us))
+    found, wanted = made(lambda: Dataset.from_columns(columns)), made(lambda: built_by_hand(row))
+    assert (found is None) == (wanted is None)
+    if wanted is not None:
+        assert (found[0].problem, found[0].candidate) == (wanted.problem, wanted.candidate)
+        assert found[0].time_us == (None if wanted.time_us is None else shortest(wanted.time_us))
 
 
 def changed(**change):
@@ -128,14 +120,10 @@ def test_columns_with_a_default_may_be_left_out():
     ("name", "values", "said"),
     [
         ("M", [8.5], "column 'M': got double"),
-        ("M", ["8"], "column 'M': got string"),
         ("tf32", [1], "column 'tf32': got int64"),
         ("M", [True], "column 'M': got bool"),
         ("M", [None], "missing values"),
-        ("op", [None], "missing values"),
-        ("torch", [2], "column 'torch': got int64"),
         ("torch", [b"2.13.0"], "column 'torch': got binary"),
-        ("time_us", [[1.0]], "column 'time_us'"),
         ("block_m", [70_000], "column 'block_m'"),
     ],
 )

@@ -2,10 +2,8 @@ import re
 
 import pytest
 
-from tests.samples import BATCHED, BIASED, LINEAR
-from torch_diode.types.candidate import TritonGEMMConfig
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.solution import Solution, SolutionConfig
+from torch_diode.types.solution import Solution
 
 BLOCKS = {"block_m": 64, "block_n": 128, "block_k": 32}
 OTHER = {"block_m": 16, "block_n": 16, "block_k": 16, "num_warps": 8}
@@ -14,31 +12,19 @@ OTHER = {"block_m": 16, "block_n": 16, "block_k": 16, "num_warps": 8}
 def test_configs_per_problem_speak_about_that_problem_only():
     item = {"M": 512, "N": 4096, "K": 4096, **BLOCKS}
     solution = Solution.from_dict({"name": "best", "configs": [item, {**item, "op": "addmm"}]})
+    sizes = (512, 4096, 4096)
     assert solution.name == "best"
-    assert len(solution.configs_for(LINEAR)) == 1
-    assert solution.configs_for(BIASED) == ()
+    assert [(c.op, c.sizes) for c in solution.configs] == [(None, sizes), ("addmm", sizes)]
 
 
 def test_one_list_speaks_about_every_problem():
     solution = Solution.from_dict({"config": [BLOCKS, OTHER]})
-    for problem in (LINEAR, BIASED, BATCHED):
-        assert solution.configs_for(problem) == solution.configs
+    assert [(c.op, c.sizes) for c in solution.configs] == [(None, None)] * 2
 
 
 def test_a_list_per_operation_speaks_about_that_operation():
     solution = Solution.from_dict({"mm": {"config": [BLOCKS]}, "addmm": {"config": [OTHER]}})
-    assert [dict(c.fields) for c in solution.configs_for(LINEAR)] == [BLOCKS]
-    assert [dict(c.fields) for c in solution.configs_for(BIASED)] == [OTHER]
-    assert solution.configs_for(BATCHED) == ()
-
-
-def test_a_field_that_is_not_named_matches_any_value():
-    config = SolutionConfig(tuple(BLOCKS.items()))
-    assert config.matches(TritonGEMMConfig(64, 128, 32, num_warps=8))
-    assert not config.matches(TritonGEMMConfig(64, 128, 64))
-    assert not SolutionConfig(tuple({**BLOCKS, "num_warps": 4}.items())).matches(
-        TritonGEMMConfig(64, 128, 32, num_warps=8)
-    )
+    assert [(c.op, dict(c.fields)) for c in solution.configs] == [("mm", BLOCKS), ("addmm", OTHER)]
 
 
 def test_what_the_problem_decides_is_passed_over():

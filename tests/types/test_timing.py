@@ -21,20 +21,14 @@ def test_a_timing_has_a_time_exactly_when_it_ran(timing):
     [
         ({"hardware": "NVIDIA H200"}, "Timing.hardware: got 'NVIDIA H200'"),
         ({"problem": "mm"}, "Timing.problem: got 'mm'; expected a MMShape"),
-        ({"candidate": "aten"}, "Timing.candidate: got 'aten'; expected a Candidate"),
         ({"time_us": None}, "Timing.time_us: got None"),
-        ({"time_us": -1.0}, "Timing.time_us: got -1.0"),
         ({"time_us": float("nan")}, "Timing.time_us: got nan"),
-        ({"time_us": 10**400}, "Timing.time_us"),
         ({"status": "failed"}, "expected None when failed"),
         ({"status": "slow"}, "Timing.status: got 'slow'"),
         ({"spread": -0.5}, "Timing.spread: got -0.5"),
-        ({"spread": "wide"}, "Timing.spread: got 'wide'"),
-        ({"repeats": -1}, "Timing.repeats: got -1"),
         ({"repeats": 2**15}, "Timing.repeats"),
         ({"method": "a b"}, "Timing.method: got 'a b'"),
         ({"torch": "2.13 beta"}, "Timing.torch: got '2.13 beta'"),
-        ({"triton": None}, "Timing.triton: got None"),
     ],
 )
 def test_a_bad_field_is_refused_by_name(change, said):

@@ -1,11 +1,9 @@
 import pytest
 
-from tests.scripts import run_script
+from tests.scripts import run_inside
+from torch_diode import Candidate, Dataset, MMShape, Timing, TritonGEMMConfig
 from torch_diode.files.datasets import read_dataset, write_dataset
-from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
-from torch_diode.types.dataset import Dataset
-from torch_diode.types.problem import MMShape
-from torch_diode.types.timing import Timing
+from torch_diode.types.candidate import ATEN
 
 PROBLEM, OTHER = MMShape("mm", 512, 512, 64), MMShape("mm", 512, 512, 128)
 VENDOR = Candidate(ATEN)
@@ -33,7 +31,7 @@ def test_only_new_candidates_are_added_scaled_by_aten_and_a_dry_run_writes_nothi
     write_dataset(Dataset.from_timings(AGAIN), again)
     for dry in (["--dry"], []):
         assert len(read_dataset(dataset)) == len(BEFORE)
-        ended = run_script(
+        ended = run_inside(
             "workflows/adopt_missing.py", "--dataset", dataset, "--again", again, *dry
         )
         assert ended.stdout == "2 timings, now 4; 1 problems\n", ended.stderr

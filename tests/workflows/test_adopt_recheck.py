@@ -2,12 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.scripts import run_script
+from tests.scripts import run_inside
+from torch_diode import Candidate, Dataset, MMShape, Timing, TritonGEMMConfig
 from torch_diode.files.datasets import read_dataset, write_dataset
-from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
-from torch_diode.types.dataset import Dataset
-from torch_diode.types.problem import MMShape
-from torch_diode.types.timing import Timing
+from torch_diode.types.candidate import ATEN
 
 FIRST, SECOND = MMShape("mm", 64, 64, 64), MMShape("mm", 128, 128, 128)
 CANDIDATES = [
@@ -28,7 +26,7 @@ def adopt(tmp_path, again, *more):
     write_dataset(Dataset.from_timings(before), tmp_path / "v.parquet")
     write_dataset(Dataset.from_timings(again), tmp_path / "again.parquet")
     files = ("--dataset", tmp_path / "v.parquet", "--again", tmp_path / "again.parquet")
-    ended = run_script("workflows/adopt_recheck.py", *files, *more)
+    ended = run_inside("workflows/adopt_recheck.py", *files, *more)
     assert ended.returncode == 0, ended.stderr
     times = {(t.problem, t.candidate): t.time_us for t in read_dataset(tmp_path / "v.parquet")}
     return ended.stdout, times

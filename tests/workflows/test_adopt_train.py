@@ -1,10 +1,8 @@
-from tests.scripts import ROOT, run_script
+from tests.scripts import ROOT, run_inside
+from torch_diode import Candidate, Dataset, MMShape, Timing
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.files.shape_sets import read_shapes
-from torch_diode.types.candidate import ATEN, Candidate
-from torch_diode.types.dataset import Dataset
-from torch_diode.types.problem import MMShape
-from torch_diode.types.timing import Timing
+from torch_diode.types.candidate import ATEN
 
 KNOWN, TIMED_ALONE, FRESH = (MMShape("mm", 517, 523, k) for k in (541, 547, 557))
 
@@ -17,7 +15,7 @@ def write(path, *problems):
 
 def adopt(folder, *more):
     given = ("--new", folder / "new", "--into", folder / "train/sweep-2.parquet", *more)
-    return run_script("workflows/adopt_train.py", *given)
+    return run_inside("workflows/adopt_train.py", *given)
 
 
 def collected(folder, *problems):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.scripts import ROOT, run_script
+from tests.scripts import ROOT, run_inside
 from torch_diode.files.datasets import read_dataset, write_dataset
 
 pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
@@ -12,7 +12,7 @@ pytest.importorskip("triton", reason="Inductor's CUDA lowering needs triton")
 
 def planned(*options: object) -> list[tuple[int, int]]:
     """Kernels and timings of each group."""
-    ended = run_script("workflows/collect_matmul.py", *options, "--plan")
+    ended = run_inside("workflows/collect_matmul.py", *options, "--plan")
     assert ended.returncode == 0, ended.stderr
     pairs = re.findall(r"(\d+) kernels +(\d+) timings$", ended.stdout, re.MULTILINE)
     return [(int(kernels), int(timings)) for kernels, timings in pairs]
@@ -27,7 +27,7 @@ def test_only_contenders_are_timed_again(tmp_path):
 
 
 def test_a_missing_dataset_is_a_usage_error():
-    ended = run_script("workflows/collect_matmul.py", "recheck", "--plan")
+    ended = run_inside("workflows/collect_matmul.py", "recheck", "--plan")
     assert ended.returncode == 2
     assert "--dataset" in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -1,35 +1,24 @@
 """The shape set of real models: the shipped file, what makes it, and dimensions checked by hand."""
 
-import json
-import re
 import sys
-from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.scripts import ROOT, load_script
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.types.problem import OPS
-from torch_diode.types.shapes import OperationShapeSet
 
 SHIPPED = ROOT / "diode_datasets/shapes/real_models.json"
 script = load_script("workflows", "make_real_shapes")
-tables = load_script("workflows", "_real_shapes_tables")
-mixture = load_script("workflows", "_real_shapes_language").Mixture
 
 # Each from the model's configuration: problem, then the origin it has to be found under.
 BY_HAND = {
     # hidden 4096, intermediate 14336
     "mm:16x14336x4096:bfloat16:nt": "Llama-3-8B, mlp.gate_proj, decode batch 16",
-    "mm:16x4096x14336:bfloat16:nt": "Llama-3-8B, mlp.down_proj, decode batch 16",
     # 8 key-value heads of 128
     "mm:1x1024x4096:bfloat16:nt": "Llama-3-8B, self_attn.k_proj, decode batch 1",
-    "mm:256x128256x4096:bfloat16:nt": "Llama-3-8B, lm_head, decode batch 256",
     # a rank of eight: (64 + 2 x 8) x 128 / 8 outputs; 2 x 28672 / 8
     "mm:64x1280x8192:bfloat16:nt": "Llama-3-70B TP8, self_attn.qkv_proj, decode batch 64",
-    "mm:64x7168x8192:bfloat16:nt": "Llama-3-70B TP8, mlp.gate_up_proj, decode batch 64",
     # biased Q, 14 heads of 64
     "addmm:64x896x896:bfloat16:nt": "Qwen2.5-0.5B, self_attn.q_proj, decode batch 64",
     # 71 heads of 64, and one for keys and one for values
@@ -60,7 +49,6 @@ BY_HAND = {
     "bmm:2048x27x27x128:float32:nt:tf32": "DLRM MLPerf, interaction, batch 2048",
     # 12 heads of 64, 8 samples of 1024
     "bmm:96x1024x1024x64:bfloat16:nt": "GPT-2, attention QK^T, training 8x1024",
-    "bmm:96x1024x64x1024:bfloat16:tn": "GPT-2, attention dK, training 8x1024",
     "baddbmm:16x512x512x64:bfloat16:nt:bias=vector": (
         "BLOOM-560M, attention QK^T, prefill 512, ALiBi"
     ),
@@ -71,13 +59,11 @@ BY_HAND = {
 
 
 @pytest.fixture(scope="module")
-def shipped() -> OperationShapeSet:
+def shipped():
     return read_shapes(SHIPPED)
 
 
-def test_the_script_makes_the_shipped_file_and_prints_a_summary(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_script_makes_the_shipped_file_and_prints_a_summary(tmp_path, monkeypatch, capsys):
     output = tmp_path / "shapes.json"
     monkeypatch.setattr(sys, "argv", ["make_real_shapes.py", "--output", str(output)])
     assert script.main() == 0
@@ -86,16 +72,7 @@ def test_the_script_makes_the_shipped_file_and_prints_a_summary(
     assert last == ["all", str(len(read_shapes(SHIPPED)))]
 
 
-def test_there_are_enough_problems_each_with_its_own_origin(shipped: OperationShapeSet) -> None:
-    assert len(shipped) >= 400
-    for shape in shipped:
-        assert 0 < len(shape.origin) <= 100
-        assert shape.origin.count(", ") >= 2, shape.origin
-    origins = Counter((shape.problem.dtype, shape.problem.tf32, shape.origin) for shape in shipped)
-    assert [name for name, count in origins.items() if count > 1] == []
-
-
-def test_ops_dtypes_layouts_and_unaligned_sizes_are_covered(shipped: OperationShapeSet) -> None:
+def test_ops_dtypes_layouts_and_unaligned_sizes_are_covered(shipped):
     problems = shipped.problems
     assert {p.op for p in problems} == set(OPS)
     assert {p.dtype for p in problems} == {"bfloat16", "float16", "float32"}
@@ -107,60 +84,8 @@ def test_ops_dtypes_layouts_and_unaligned_sizes_are_covered(shipped: OperationSh
     assert sum(any(size % 8 for size in (p.N, p.K)) for p in problems) >= 50
 
 
-def test_no_family_dominates(shipped: OperationShapeSet) -> None:
-    families = script.by_family()
-    assert sum(families.values()) == len(shipped)
-    assert min(families.values()) > 0
-    assert max(families.values()) <= 0.25 * len(shipped)
-
-
-def test_all_problems_fit_a_small_device(shipped: OperationShapeSet) -> None:
-    assert max(p.bytes_moved for p in shipped.problems) <= 8e9
-    assert max(p.flops for p in shipped.problems) <= 4e12
-
-
-def test_dimensions_match_those_derived_by_hand(shipped: OperationShapeSet) -> None:
+def test_dimensions_match_those_derived_by_hand(shipped):
     shapes = {shape.problem.key: shape for shape in shipped}
     assert {key: shapes[key].origin for key in BY_HAND} == BY_HAND
     # Gate and up, of Llama-3-8B and of Mistral-7B.
     assert shapes["mm:16x14336x4096:bfloat16:nt"].count >= 4
-
-
-MIXTRAL = {
-    "name": "Mixtral-8x7B",
-    "hidden": 4096,
-    "expert_intermediate": 14336,
-    "experts": 8,
-    "active": 2,
-    "shared_intermediate": 0,
-    "tokens": [16],
-}
-
-
-def test_a_table_is_read_with_defaults(tmp_path: Path) -> None:
-    path = tmp_path / "dimensions.json"
-    path.write_text(json.dumps({"mixtures": [MIXTRAL, {**MIXTRAL, "router": "fp32"}]}))
-    plain, routed = tables.read_table("mixtures", mixture, path)
-    assert plain == mixture("Mixtral-8x7B", 4096, 14336, 8, 2, 0, (16,), (), tables.BF16)
-    assert routed == plain._replace(router=tables.FP32)
-    with pytest.raises(ValueError, match="there is no table 'decoders'"):
-        tables.read_table("decoders", mixture, path)
-
-
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        ({f: x for f, x in MIXTRAL.items() if f != "hidden"}, "(Mixtral-8x7B): no 'hidden'"),
-        ({**MIXTRAL, "width": 1}, "(Mixtral-8x7B): unknown 'width'"),
-        ({**MIXTRAL, "hidden": "4096"}, ".hidden: got '4096'; expected a value of type int"),
-        ({**MIXTRAL, "tokens": 16}, ".tokens: got 16; expected a list"),
-        ({**MIXTRAL, "router": "fp8"}, ".router: got 'fp8'; expected one of bf16, fp16"),
-        (["Mixtral-8x7B", 4096], "got ['Mixtral-8x7B', 4096]; expected an object"),
-    ],
-)
-def test_an_invalid_entry_is_refused_by_name(entry: Any, message: str, tmp_path: Path) -> None:
-    path = tmp_path / "dimensions.json"
-    path.write_text(json.dumps({"mixtures": [MIXTRAL, entry]}))
-    with pytest.raises(ValueError, match=re.escape("dimensions.json: mixtures[1]")) as fault:
-        tables.read_table("mixtures", mixture, path)
-    assert message in str(fault.value)

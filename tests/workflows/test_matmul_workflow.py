@@ -35,8 +35,8 @@ def test_the_workflow_trains_and_validates_and_its_model_is_compared(tmp_path):
     whole = read_dataset(SHIPPED_TIMINGS)
     number = whole.problems.ids
     (folder / "run").mkdir()
-    write_dataset(whole.take(number % 600 == 0), folder / "run" / "train.parquet")
-    write_dataset(whole.take(number % 3000 == 1), folder / "run" / "validation.parquet")
+    write_dataset(whole.take(number % 1200 == 0), folder / "run" / "train.parquet")
+    write_dataset(whole.take(number % 6000 == 1), folder / "run" / "validation.parquet")
     ended = run("matmul_workflow.sh", folder, OUTPUT_DIR="run", NUM_EPOCHS="1", TOP_N_WORST="2")
     assert ended.returncode == 0, ended.stderr
     steps = [line for line in ended.stdout.splitlines() if line.startswith("== ")]

@@ -67,9 +67,7 @@ def settings(
     form: Annotated[
         str | None,
         typer.Option(
-            "--format",
-            help="Data form: json, msgpack or parquet.",
-            autocompletion=complete(FORMS),
+            "--format", help="Data form: json, msgpack or parquet.", autocompletion=complete(FORMS)
         ),
     ] = None,
     seed: Annotated[

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from torch_diode.collection.kernels import cpu
-from torch_diode.collection.kernels.compile import CompileOutcome
-from torch_diode.collection.kernels.cpp import CppLaunch, CpuKernels
 from torch_diode.collection.kernels.launch import Launcher
-from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelSpec
+from torch_diode.collection.kernels.library import CompileOutcome, KernelInfeasibleError, KernelSpec
 from torch_diode.collection.kernels.operands import (
     Operands,
     operands,
@@ -27,6 +25,9 @@ from torch_diode.types.candidate import ATEN, CPP_GEMM, DECOMPOSE_K, LIBRARIES, 
 from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import MMShape
+
+if TYPE_CHECKING:
+    from torch_diode.collection.kernels.cpp import CpuKernels
 
 Kernel = KernelSpec | tuple[str, str, int]
 """Unit of verification: a compiled kernel, or a split of K in a dtype."""
@@ -79,7 +80,7 @@ class Sweep:
         calls = _calls(launches, runnable)
         if self._on_cpu:
             ran = {candidates[i].template for i in runnable}
-            built = [call.warm_up for call in calls if isinstance(call, CppLaunch)]
+            built = [call.warm_up for call in calls if hasattr(call, "warm_up")]
             self.timer.keep_cached(cpu.warm_up(sorted(ran), tensors, built))
         measured = self.timer.measure(calls)
         if self.band is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from torch_diode.files.file_errors import existing, naming_file
@@ -46,17 +46,10 @@ def shards(path: str | os.PathLike[str], forms: Sequence[str] = FORMS) -> list[P
 
 
 def read_dataset(
-    path: str | os.PathLike[str],
-    forms: Sequence[str] = FORMS,
-    duplicates: str = "refuse",
-    on_shard: Callable[[Path], None] | None = None,
+    path: str | os.PathLike[str], forms: Sequence[str] = FORMS, duplicates: str = "refuse"
 ) -> Dataset:
     """Read a dataset from a file or a directory of shards; a faulty shard is an error."""
-    parts = []
-    for file in shards(path, forms):
-        parts.append(_read_file(file))
-        if on_shard is not None:
-            on_shard(file)
+    parts = [_read_file(file) for file in shards(path, forms)]
     if len(parts) == 1:
         return parts[0]
     with naming_file(path):

@@ -21,17 +21,25 @@ from torch_diode.candidates.gpu.resources import (
     uses_matrix_unit_on_shared,
 )
 from torch_diode.heuristics.base import Heuristic, digest
-from torch_diode.heuristics.kernel_model import kernel_times_us, why_unknown
 from torch_diode.heuristics.tile_model import Constants, Floats, Tiles, peak_tflops, tile_times_us
-from torch_diode.model.features.kernel_times import KernelConstants
+from torch_diode.model.features.kernel_times import kernel_us
+from torch_diode.model.features.problem_arrays import OneProblem
 from torch_diode.types.bounded_cache import BoundedCache
-from torch_diode.types.candidate import ATEN, DECOMPOSE_K
+from torch_diode.types.candidate import (
+    ATEN,
+    CPP_GEMM,
+    DECOMPOSE_K,
+    LIBRARIES,
+    Candidate,
+    CppGEMMConfig,
+)
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import DTYPE_BYTES, MMShape
 from torch_diode.types.ranking import Ranking
 
 _VERSION = "2"
+CPU_DTYPES = ("float32", "bfloat16", "float16")
 _ASSUMED_ERROR = 0.3
 """Error reported in the literature for such models, not measured here."""
 _VENDOR_TILES = ((64, 64), (64, 128), (128, 64), (128, 128), (64, 256), (128, 256), (256, 128))
@@ -51,14 +59,8 @@ class AnalyticalHeuristic(Heuristic):
 
     steady = True
 
-    def __init__(
-        self,
-        constants: Constants | None = None,
-        name: str = "analytical",
-        kernel_constants: KernelConstants | None = None,
-    ) -> None:
+    def __init__(self, constants: Constants | None = None, name: str = "analytical") -> None:
         self.constants = constants or Constants()
-        self.kernel_constants = kernel_constants or KernelConstants()
         self.name = name
 
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
@@ -74,7 +76,8 @@ class AnalyticalHeuristic(Heuristic):
     ) -> npt.NDArray[np.float64]:
         """Modelled microseconds, in the candidates' order."""
         if hardware.kind == "cpu":
-            return kernel_times_us(problem, candidates, hardware, self.kernel_constants)
+            one = OneProblem(problem, hardware.threads)
+            return np.array([kernel_us(one, hardware, c.template, _block(c)) for c in candidates])
         tiles = _tiles_of(candidates, problem, hardware)
         times = tile_times_us(problem, tiles, hardware, self.constants)
         times += self.constants.descriptor_us * tiles.persistent
@@ -113,7 +116,7 @@ class AnalyticalHeuristic(Heuristic):
         if not len(candidates):
             return "there are no candidates"
         if hardware.kind == "cpu":
-            return why_unknown(problem, candidates)
+            return _why_unknown_on_cpu(problem, candidates)
         rate = peak_tflops(problem, hardware)
         known = {"units": hardware.units, "memory_gbps": hardware.memory_gbps, "tflops": rate}
         missing = [name for name, value in known.items() if not value]
@@ -125,8 +128,21 @@ class AnalyticalHeuristic(Heuristic):
 
     def fingerprint(self) -> str:
         """The model's version and its constants."""
-        constants = map(repr, (self.constants, self.kernel_constants))
-        return digest("analytical", _VERSION, self.name, *constants)
+        return digest("analytical", _VERSION, self.name, repr(self.constants))
+
+
+def _block(candidate: Candidate) -> tuple[int, int] | None:
+    config = candidate.config
+    return (config.block_m, config.block_n) if isinstance(config, CppGEMMConfig) else None
+
+
+def _why_unknown_on_cpu(problem: MMShape, candidates: Candidates) -> str:
+    """The dtype or the templates that the model does not know; empty where it knows all."""
+    if problem.dtype not in CPU_DTYPES or problem.out_dtype != problem.dtype:
+        return f"no rates of {problem.dtype} to {problem.out_dtype} on a CPU"
+    names = {candidates.templates[i] for i in np.unique(candidates.template)}
+    unknown = sorted(names - {*LIBRARIES, CPP_GEMM})
+    return f"no model of {', '.join(unknown)} on a CPU" if unknown else ""
 
 
 _tiles: WeakKeyDictionary[Candidates, BoundedCache[Any, Tiles]] = WeakKeyDictionary()

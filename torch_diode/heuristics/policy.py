@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -117,19 +118,24 @@ def single_choice_order(
     is_plain = candidates.is_template(own or plain_choice(candidates))
     if ranking.sigma is None or is_plain[order[0]] or not is_plain.any():
         return order
-    plain, place = int(is_plain.argmax()), int(is_plain[order].argmax())
+    plain, rows = int(is_plain.argmax()), order.tolist()
     on_cpu = any(name in CPU_ONLY for name in candidates.templates)
     is_safe = _is_safe_on_cpu if on_cpu else _is_safe
-    for row in order[: place if on_cpu else 1].tolist():
-        gain = float(np.log(ranking.predicted_us[plain] / ranking.predicted_us[row]))
+    place = next((place for place, row in enumerate(rows) if is_plain[row]), 0)
+    for row in rows[: place if on_cpu else 1]:
+        gain = _log(ranking.predicted_us[plain] / ranking.predicted_us[row])
         if is_safe(gain, float(ranking.sigma[row]), float(ranking.sigma[plain])):
             return _first(row, order)
     return _first(plain, order)
 
 
+def _log(ratio: float) -> float:
+    return math.log(ratio) if ratio > 0 else math.nan
+
+
 def _is_safe(gain: float, sigma: float, plain_sigma: float) -> bool:
     chance = probability_slower(gain, sigma, plain_sigma)
-    return chance < CHANCE_SLOWER or not np.isfinite(chance)
+    return chance < CHANCE_SLOWER or not math.isfinite(chance)
 
 
 def _is_safe_on_cpu(gain: float, sigma: float, plain_sigma: float) -> bool:

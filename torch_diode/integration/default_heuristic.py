@@ -12,6 +12,7 @@ from torch_diode.model.registry import resolve_model
 from torch_diode.types.hardware import Hardware
 
 NO_MODEL = "no model for this hardware"
+TUNING = "`torch-diode tune program.py` times its matmuls here, in a minute or so, and uses that"
 NONE = "none"
 _MIN_BANDWIDTH_RATIO = 2 / 3
 
@@ -63,13 +64,13 @@ def check_versions(
     return heuristic
 
 
-def why_no_heuristic(settings: Settings) -> str:
+def why_no_heuristic(settings: Settings, hardware: Hardware) -> str:
     """Reason why no heuristic was found under these settings."""
     if settings.heuristic is None and settings.model == NONE:
         return "no model, as TORCH_DIODE_MODEL says"
     if settings.strict:
         return f"{NO_MODEL} of this very torch and triton, which strict asks for"
-    return NO_MODEL
+    return f"{NO_MODEL}; {TUNING}" if hardware.kind == "cpu" else NO_MODEL
 
 
 def _members(hardware: Hardware, settings: Settings) -> Iterator[Heuristic]:

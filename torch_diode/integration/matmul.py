@@ -29,15 +29,10 @@ class MatmulIntegration(ChoicesIntegration):
     name = "matmul"
     falls_back = True
 
-    def __init__(
-        self,
-        settings: Settings | None = None,
-        fallback: Fallback | None = None,
-        record: Record | None = None,
-    ) -> None:
+    def __init__(self, settings: Settings | None = None, fallback: Fallback | None = None) -> None:
         super().__init__()
         self.fallback = fallback if fallback is not None else Fallback()
-        self.record = record if record is not None else Record()
+        self.record = Record()
         self.settings = settings if settings is not None else Settings()
         self._decider: Decider | None = None
         self._lock = threading.Lock()

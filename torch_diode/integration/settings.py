@@ -17,19 +17,6 @@ MODES = ("auto", "single", "observe")
 best in both, so that max-autotune benchmarks no matmul. `observe`: torch decides, and decisions are
 only recorded."""
 
-SWITCHES = {
-    "TORCH_DIODE": "0 turns torch-diode off",
-    "TORCH_DIODE_MODE": f"one of {', '.join(MODES)}",
-    "TORCH_DIODE_MODEL": "path of a model to decide with; 'none' for no model, 'shipped' for the "
-    "package's own, also on a chip that is no close relative of its",
-    "TORCH_DIODE_TABLE": "path of a lookup table to ask before the model",
-    "TORCH_DIODE_STRICT": "1 refuses models of another torch or triton, and table entries whose "
-    "template has changed since",
-    "TORCH_DIODE_TOP": "number of candidates that max-autotune gets, with ATen; without it, more "
-    "where the model is less certain",
-    "TORCH_DIODE_TMA": "1 offers TMA templates even where torch's config leaves them off",
-    "TORCH_DIODE_EPILOGUES": "0 decides as if nothing followed a matmul",
-}
 _OFF = ("0", "false", "off", "no")
 _ON = ("1", "true", "on", "yes")
 

@@ -206,11 +206,7 @@ def build_metadata(
             for name, scores in evaluation.model.items()
             if name.startswith(_SUMMARY_SLICES) and "," not in name
         },
-        options={
-            **options,
-            "methods": dataset.texts("method"),
-            "ops": dataset.texts("op"),
-        },
+        options={**options, "methods": dataset.texts("method"), "ops": dataset.texts("op")},
         template_hashes=list(dataset.provenance.get("templates", ())),
         features_version=version,
         feature_names=list(names),

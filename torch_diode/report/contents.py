@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_diode import __version__
-from torch_diode.model.evaluation.regret import (
-    Score,
-    problem_slices,
-    subset_regrets,
-    time_error,
-)
+from torch_diode.model.evaluation.regret import Score, problem_slices, time_error
 from torch_diode.report.packing import encoded, pack
 from torch_diode.report.predictions import Floats, PredictedTimings
 from torch_diode.toolkit.baselines import ANALYTICAL, DEFAULT_LIST
@@ -74,7 +69,7 @@ def _scored_how(holdout: HoldoutSelection, scored_on: str) -> str:
 
 def _aten_regrets(validation: Validation) -> Floats:
     table, ids = validation.evaluated.table, validation.evaluated.problems
-    return subset_regrets(table.group, table.time_us, table.is_aten)[ids]
+    return table.subset_regrets(table.is_aten)[ids]
 
 
 def _summary(validation: Validation) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.model.evaluation.regret import standard_errors
-from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.problem import MMShape
 
 if TYPE_CHECKING:
@@ -57,15 +57,13 @@ class PredictedTimings:
         numbers, starts, group = np.unique(
             table.group[order], return_index=True, return_inverse=True
         )
-        template, names = dataset.codes("template")
-        fields = {name: dataset.values(name)[rows].astype(np.int32) for name in NUMBER_FIELDS}
         measured = table.time_us[order].astype(np.float64)
         spread, repeats = dataset.values("spread")[rows], dataset.values("repeats")[rows]
         return cls(
             problems=[dataset.problem(int(row)) for row in dataset.problems.first[numbers]],
             starts=np.r_[starts, len(rows)].astype(np.int64),
             group=group.astype(np.int64).reshape(-1),
-            candidates=Candidates(tuple(names), template[rows].astype(np.int32), fields),
+            candidates=dataset.candidates(rows),
             is_aten=table.is_aten[order],
             measured=measured,
             errors=standard_errors(spread, repeats, measured),

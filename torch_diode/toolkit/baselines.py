@@ -11,15 +11,8 @@ import numpy.typing as npt
 
 from torch_diode.hardware import with_threads
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
-from torch_diode.model.evaluation.regret import (
-    KS,
-    noise_regrets,
-    regret_arrays,
-    standard_errors,
-    subset_regrets,
-)
+from torch_diode.model.evaluation.regret import KS, noise_regrets, regret_arrays, standard_errors
 from torch_diode.types.candidate import ONEDNN
-from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.errors import DiodeError, MissingPartError
 
 if TYPE_CHECKING:
@@ -99,11 +92,8 @@ def _library_regrets(table: FeatureTable) -> dict[str, Regrets]:
     """Regret of always running oneDNN, on the problems it was timed on."""
     if ONEDNN not in table.labels:
         return {}
-    regrets = np.full((len(table.problem), 1), np.nan)
     is_onednn = table.label == table.labels.index(ONEDNN)
-    values = subset_regrets(table.group, table.time_us, is_onednn)
-    regrets[: len(values), 0] = values
-    return {ALWAYS_ONEDNN: regrets}
+    return {ALWAYS_ONEDNN: table.subset_regrets(is_onednn)[:, None]}
 
 
 def _default_list_regrets(
@@ -114,19 +104,14 @@ def _default_list_regrets(
     from torch_diode.integration.capture.default_lists import listed_rows
 
     listed = listed_rows(dataset, table.rows, hardware)
-    regrets = np.full((len(table.problem), 1), np.nan)
-    values = subset_regrets(table.group, table.time_us, listed.rows)
-    regrets[: len(values), 0] = values
-    return regrets, listed.coverage
+    return table.subset_regrets(listed.rows)[:, None], listed.coverage
 
 
 def _analytical_regrets(
     table: FeatureTable, dataset: Dataset, hardware: Hardware, ks: Sequence[int]
 ) -> Regrets:
     heuristic = AnalyticalHeuristic()
-    template, names = dataset.codes("template")
-    fields = {name: dataset.values(name)[table.rows].astype(np.int32) for name in NUMBER_FIELDS}
-    candidates = Candidates(tuple(names), template[table.rows].astype(np.int32), fields)
+    candidates = dataset.candidates(table.rows)
     order = np.argsort(table.group, kind="stable")
     heads = np.flatnonzero(np.diff(table.group[order])) + 1
     predicted = np.full(len(table.rows), np.nan)

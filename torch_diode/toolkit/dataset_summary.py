@@ -35,20 +35,15 @@ class OperationSummary:
 
 def operations(dataset: Dataset) -> list[OperationSummary]:
     """Problems and configs of each operation of each hardware."""
-    groups, failed = dataset.problems, np.isnan(dataset.values("time_us"))
-    hardware, names = dataset.codes("hardware")
-    op, ops = dataset.codes("op")
+    kinds = dataset.group(("hardware", "op"))
+    failed = np.bincount(kinds.ids, np.isnan(dataset.values("time_us")), len(kinds)).astype(int)
+    problems = np.bincount(kinds.ids[dataset.problems.first], minlength=len(kinds))
     result = []
-    for h in sorted(range(len(names)), key=names.__getitem__):
-        for o in range(len(ops)):
-            rows = (hardware == h) & (op == o)
-            if not rows.any():
-                continue
-            problems = int(np.count_nonzero(rows[groups.first]))
-            bad = int(np.count_nonzero(rows & failed))
-            summary = OperationSummary(names[h], ops[o], problems, int(rows.sum()) - bad, bad)
-            result.append(summary)
-    return result
+    for row, *counts in zip(kinds.first, problems, kinds.counts - failed, failed, strict=True):
+        example = dataset[int(row)]
+        summary = OperationSummary(example.hardware, example.problem.op, *map(int, counts))
+        result.append(summary)
+    return sorted(result, key=lambda summary: summary.hardware)
 
 
 def problems(dataset: Dataset, limit: int | None = None) -> list[ProblemSummary]:

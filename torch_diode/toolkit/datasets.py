@@ -286,9 +286,7 @@ def stats(
     whole = read_all(dataset, progress=progress)
     selection = select_timings(whole, hardware, ops, source_name(dataset))
     return DatasetStatistics(
-        selection,
-        dataset_summary.operations(selection),
-        dataset_summary.problems(selection, limit),
+        selection, dataset_summary.operations(selection), dataset_summary.problems(selection, limit)
     )
 
 

@@ -18,7 +18,6 @@ from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.model.evaluation.over_plain import Decided, OverPlain, over_plain
 from torch_diode.model.evaluation.regret import problem_slices
 from torch_diode.types.candidate import CPP_GEMM, LIBRARIES, PACKED
-from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 
 if TYPE_CHECKING:
     from torch_diode.heuristics.base import Heuristic
@@ -69,10 +68,9 @@ def decide(
 ) -> Decided:
     """Decide each problem that has a choice among these templates, plain torch's among them."""
     rows = table.rows
-    template, names = dataset.codes("template")
-    fields = {name: dataset.values(name)[rows].astype(np.int32) for name in NUMBER_FIELDS}
-    candidates = Candidates(tuple(names), template[rows].astype(np.int32), fields)
-    offered = np.isin(template[rows], [i for i, name in enumerate(names) if name in templates])
+    candidates = dataset.candidates(rows)
+    codes = [i for i, name in enumerate(candidates.templates) if name in templates]
+    offered = np.isin(candidates.template, codes)
     order = np.flatnonzero(offered)
     order = order[np.argsort(table.group[order], kind="stable")]
     threads = table.arrays.threads.astype(int)

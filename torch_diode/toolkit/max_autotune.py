@@ -14,7 +14,7 @@ import numpy.typing as npt
 from torch_diode.candidates.space import loops_over_k
 from torch_diode.files.file_errors import naming_file
 from torch_diode.files.json import read_json, write_json
-from torch_diode.model.evaluation.regret import KS, Mask, RankedTimes, subset_regrets
+from torch_diode.model.evaluation.regret import KS, Mask, RankedTimes
 from torch_diode.model.registry import SHIPPED
 from torch_diode.toolkit.datasets import DatasetSource
 from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
@@ -168,8 +168,8 @@ def _write_fastest(result: Validation, path: Path) -> Solution:
 def _compare(result: Validation, solution: Solution, path: Path) -> MaxAutotuneValidation:
     table = result.evaluated.table
     chosen = _matching_rows(result, solution)
-    alone = subset_regrets(table.group, table.time_us, chosen)
-    both = subset_regrets(table.group, table.time_us, chosen | table.is_aten)
+    alone = table.subset_regrets(chosen)
+    both = table.subset_regrets(chosen | table.is_aten)
     ids = result.evaluated.problems
     known = np.isfinite(alone[ids])
     if not known.any():

@@ -239,7 +239,7 @@ def resolve_heuristic(
     first, note = _first_heuristic(chip, model)
     if first is None:
         first = AnalyticalHeuristic()
-        note = f"{chip.name}: no model for it; the analytical heuristic answers"
+        note = f"{chip.label}: no model for it; the analytical heuristic answers"
     return HeuristicWithFallback(chip, first), note
 
 

@@ -9,13 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from torch_diode.types.candidate import (
-    CONFIG_FIELDS,
-    KEY_FIELDS,
-    Candidate,
-    config_of,
-    pack,
-)
+from torch_diode.types.candidate import CONFIG_FIELDS, KEY_FIELDS, Candidate, config_of, pack
 from torch_diode.types.errors import InvalidValueError
 
 NUMBER_FIELDS = (*CONFIG_FIELDS, "split_k")

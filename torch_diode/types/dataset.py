@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from torch_diode.types import schema as spec
 from torch_diode.types import validation
 from torch_diode.types.candidate import Candidate, config_of
+from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Timing
@@ -151,6 +152,12 @@ class Dataset:
     def problem(self, row: int) -> MMShape:
         """The problem of one row."""
         return MMShape(**{n: self.table.column(n)[row].as_py() for n in spec.PROBLEM_NAMES})
+
+    def candidates(self, rows: npt.NDArray[Any]) -> Candidates:
+        """The candidates of these rows."""
+        template, names = self.codes("template")
+        fields = {name: self.values(name)[rows].astype(np.int32) for name in NUMBER_FIELDS}
+        return Candidates(tuple(names), template[rows].astype(np.int32), fields)
 
     def take(self, rows: npt.NDArray[Any]) -> Dataset:
         """The rows with these numbers (or under this mask), in this order."""

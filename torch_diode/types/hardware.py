@@ -64,6 +64,11 @@ class Hardware:
         """By name alone, for speed: a decision has ten lookups by chip."""
         return hash(self.name)
 
+    @property
+    def label(self) -> str:
+        """The name, of a CPU with its threads."""
+        return f"{self.name} with {self.threads} threads" if self.threads else self.name
+
     def peak_tflops(self, dtype: str) -> float:
         """Peak matrix rate for a precision in TFLOP/s, 0 where it is unknown."""
         return dict(self.tflops).get(dtype, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 import numpy.typing as npt
@@ -88,13 +89,13 @@ class Ranking:
 
     def predictions(self, candidates: Candidates, top: int | None = None) -> list[Prediction]:
         """The first `top` as objects, best first."""
-        chosen = [int(i) for i in self.order[:top]]
-        sigma = [None if self.sigma is None else float(self.sigma[i]) for i in chosen]
-        times = [None if np.isnan(t) else float(t) for t in self.predicted_us[chosen]]
-        return [
-            Prediction(candidates[i], t, s, self.source)
-            for i, t, s in zip(chosen, times, sigma, strict=True)
-        ]
+        return [self.prediction(candidates, row) for row in self.order[:top].tolist()]
+
+    def prediction(self, candidates: Candidates, row: int) -> Prediction:
+        """One candidate as an object."""
+        time = float(self.predicted_us[row])
+        sigma = None if self.sigma is None else float(self.sigma[row])
+        return Prediction(candidates[row], None if isnan(time) else time, sigma, self.source)
 
 
 def _by_config(

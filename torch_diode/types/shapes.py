@@ -126,8 +126,3 @@ class OperationShapeSet:
     def problems(self) -> tuple[MMShape, ...]:
         """All problems, operation by operation."""
         return tuple(shape.problem for shape in self)
-
-    def select(self, ops: Iterable[str]) -> OperationShapeSet:
-        """Only these operations."""
-        wanted = set(ops)
-        return OperationShapeSet(tuple(item for item in self.operations if item[0] in wanted))

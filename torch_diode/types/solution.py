@@ -9,7 +9,7 @@ from typing import Any
 from torch_diode.types import validation
 from torch_diode.types.candidate import CONFIG_FIELDS, TritonGEMMConfig
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.problem import OPS, MMShape
+from torch_diode.types.problem import OPS
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,6 @@ class SolutionConfig:
         for size in self.sizes or ():
             validation.whole_number("solution config", "M, N, K", size, low=1)
 
-    def is_for(self, problem: MMShape) -> bool:
-        """True if the config is for this problem."""
-        sizes = (problem.M, problem.N, problem.K)
-        return self.op in (None, problem.op) and self.sizes in (None, sizes)
-
-    def matches(self, config: TritonGEMMConfig) -> bool:
-        """True if a config has every value of this one."""
-        return all(getattr(config, name) == value for name, value in self.fields)
-
 
 @dataclass(frozen=True)
 class Solution:
@@ -54,10 +45,6 @@ class Solution:
             raise InvalidValueError("solution: got no config; expected at least one")
         if not isinstance(self.name, str):
             validation.refuse("solution", "name", self.name, "a text")
-
-    def configs_for(self, problem: MMShape) -> tuple[SolutionConfig, ...]:
-        """The configs for a problem."""
-        return tuple(config for config in self.configs if config.is_for(problem))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Solution:

@@ -77,3 +77,7 @@ class Prediction:
             validation.positive_time("Prediction", "predicted_us", self.predicted_us)
         if self.sigma is not None:
             validation.fraction("Prediction", "sigma", self.sigma)
+
+    def __str__(self) -> str:
+        time = "" if self.predicted_us is None else f" ({self.predicted_us:.1f} us)"
+        return f"{self.candidate}{time}"

@@ -1,20 +1,15 @@
-from __future__ import annotations
-
 import pytest
 
 from tests.candidates.cpu.test_libraries import ARM, AVX2, AVX512
 from torch_diode.candidates.cpu.cpp_gemm import MOST_ROWS, cpp_configs
 from torch_diode.candidates.space import candidate_space
-from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
 FEW = MMShape("addmm", 4, 3072, 768, dtype="float32", transpose_b=True)
 
 
 @pytest.mark.parametrize(("hardware", "vector"), [(AVX2, 8), (AVX512, 16)])
-def test_micro_kernels_are_as_wide_as_vectors_and_fit_the_registers(
-    hardware: Hardware, vector: int
-) -> None:
+def test_micro_kernels_are_as_wide_as_vectors_and_fit_the_registers(hardware, vector):
     registers = 2 * vector  # both instruction sets happen to have twice as many
     configs = cpp_configs(FEW, hardware)
     assert 1 <= len(configs) <= 6
@@ -24,7 +19,7 @@ def test_micro_kernels_are_as_wide_as_vectors_and_fit_the_registers(
         assert config.block_m * vectors + vectors + 1 <= registers
 
 
-def test_the_space_has_a_candidate_for_each_micro_kernel() -> None:
+def test_the_space_has_a_candidate_for_each_micro_kernel():
     space = candidate_space(FEW, AVX512)
     found = tuple(c.config for c in space if c.template == "cpp::gemm")
     assert found == cpp_configs(FEW, AVX512)
@@ -40,9 +35,9 @@ def test_the_space_has_a_candidate_for_each_micro_kernel() -> None:
         "addmm:4x768x768:float32:nt:bias=matrix",
     ],
 )
-def test_it_is_for_few_rows_of_float32_in_order(key: str) -> None:
+def test_it_is_for_few_rows_of_float32_in_order(key):
     assert cpp_configs(MMShape.from_key(key), AVX512) == ()
 
 
-def test_no_micro_kernels_are_known_for_other_vectors() -> None:
+def test_no_micro_kernels_are_known_for_other_vectors():
     assert cpp_configs(FEW, ARM) == ()

@@ -1,13 +1,10 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
+from torch_diode import Hardware, MMShape
 from torch_diode.candidates.cpu.libraries import PLAIN
 from torch_diode.candidates.space import candidate_space
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
 
 AVX2 = Hardware("amd-zen3", "cpu", "x86_64", instruction_sets=("avx", "avx2", "fma"))
 AVX512 = Hardware("amd-zen5", "cpu", "x86_64", instruction_sets=("avx2", "avx512f", "avx512_bf16"))
@@ -25,9 +22,7 @@ ROWS = 4096  # more than the C++ template is ever offered for
         (ARM, MMShape("mm", ROWS, 16, 32, dtype="bfloat16"), ("onednn_packed",)),
     ],
 )
-def test_a_constant_weight_can_be_packed_where_a_is_row_major(
-    hardware: Hardware, problem: MMShape, templates: tuple[str, ...]
-) -> None:
+def test_a_constant_weight_can_be_packed_where_a_is_row_major(hardware, problem, templates):
     space = candidate_space(problem, hardware)
     assert space.templates == ("aten", "onednn", *templates)
 
@@ -44,11 +39,11 @@ def test_a_constant_weight_can_be_packed_where_a_is_row_major(
         (ARM, MMShape("bmm", 8, 16, 32, B=4, dtype="float16")),
     ],
 )
-def test_what_no_other_library_runs_is_atens(hardware: Hardware, problem: MMShape) -> None:
+def test_what_no_other_library_runs_is_atens(hardware, problem):
     assert candidate_space(problem, hardware).templates == ("aten",)
 
 
-def test_a_batch_of_few_large_matrices_may_be_a_call_each() -> None:
+def test_a_batch_of_few_large_matrices_may_be_a_call_each():
     problem = MMShape("baddbmm", 512, 512, 512, B=4, dtype="float32")
     assert candidate_space(problem, AVX2).templates == ("aten", "onednn")
 
@@ -62,16 +57,14 @@ def test_a_batch_of_few_large_matrices_may_be_a_call_each() -> None:
         (MMShape("bmm", 8, 16, 32, B=4, dtype="float16"), "aten_f32"),
     ],
 )
-def test_a_half_precision_without_instructions_may_be_converted(
-    problem: MMShape, template: str
-) -> None:
+def test_a_half_precision_without_instructions_may_be_converted(problem, template):
     assert candidate_space(problem, AVX512).templates == ("aten", template)
     other = replace(problem, dtype="bfloat16", out_dtype="bfloat16")
     assert candidate_space(other, AVX2).templates == ("aten", template)
 
 
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
-def test_a_plain_compile_has_the_libraries_that_take_any_operands(layout: str) -> None:
+def test_a_plain_compile_has_the_libraries_that_take_any_operands(layout):
     problem = MMShape.from_key(f"addmm:8x16x32:float32:{layout}")
     space = candidate_space(problem, AVX2, (*PLAIN, "triton::mm"))
     assert space.templates == ("aten", "onednn")

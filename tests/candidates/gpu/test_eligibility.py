@@ -1,11 +1,10 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.samples import H200
 from torch_diode.candidates.gpu.eligibility import (
     arch_number,
     has_tma,
@@ -13,10 +12,7 @@ from torch_diode.candidates.gpu.eligibility import (
     offered_templates,
     tma_aligned,
 )
-from torch_diode.hardware import known
 from torch_diode.types.problem import MMShape
-
-H200 = known("nvidia-h200")
 
 
 @pytest.mark.parametrize(
@@ -33,13 +29,11 @@ H200 = known("nvidia-h200")
     ],
     ids=str,
 )
-def test_a_problem_is_offered_the_templates_that_can_run_it(
-    problem: MMShape, expected: tuple[str, ...]
-) -> None:
+def test_a_problem_is_offered_the_templates_that_can_run_it(problem, expected):
     assert offered_templates(problem, H200) == expected
 
 
-def test_tma_is_for_hopper_and_later_but_not_where_blackwell_has_its_own_template() -> None:
+def test_tma_is_for_hopper_and_later_but_not_where_blackwell_has_its_own_template():
     offered = {arch: has_tma(replace(H200, arch=arch)) for arch in ("sm_80", "sm_90", "sm_100")}
     assert offered == {"sm_80": False, "sm_90": True, "sm_100": False}
 
@@ -47,17 +41,17 @@ def test_tma_is_for_hopper_and_later_but_not_where_blackwell_has_its_own_templat
 @pytest.mark.parametrize(
     ("arch", "number"), [("sm_90", 90), ("sm_90a", 90), ("sm_120", 120), ("gfx942", 0), ("", 0)]
 )
-def test_an_architecture_is_read_from_its_name(arch: str, number: int) -> None:
+def test_an_architecture_is_read_from_its_name(arch, number):
     assert arch_number(arch) == number
 
 
-def test_tma_alignment_looks_at_rows_as_they_lie_in_memory() -> None:
+def test_tma_alignment_looks_at_rows_as_they_lie_in_memory():
     assert tma_aligned(MMShape("mm", 7, 8, 16))
     assert not tma_aligned(MMShape("mm", 7, 8, 16, transpose_a=True))
     assert not tma_aligned(MMShape("mm", 8, 7, 16))
 
 
-def test_a_single_row_is_not_for_tma_since_inductor_takes_it_for_a_column() -> None:
+def test_a_single_row_is_not_for_tma_since_inductor_takes_it_for_a_column():
     assert not tma_aligned(MMShape("mm", 1, 64, 64))
     assert tma_aligned(MMShape("mm", 2, 64, 64))
     assert tma_aligned(MMShape("mm", 8, 7, 16, transpose_b=True))
@@ -69,7 +63,7 @@ def test_a_single_row_is_not_for_tma_since_inductor_takes_it_for_a_column() -> N
     n=st.integers(1, 64),
     k=st.integers(1, 1 << 20) | st.integers(1, 1 << 11).map(lambda x: x * 512),
 )
-def test_splits_divide_k_into_parts_worth_a_kernel(m: int, n: int, k: int) -> None:
+def test_splits_divide_k_into_parts_worth_a_kernel(m, n, k):
     splits = k_splits(MMShape("mm", m, n, k))
     assert len(set(splits)) == len(splits)
     for split in splits:
@@ -78,7 +72,7 @@ def test_splits_divide_k_into_parts_worth_a_kernel(m: int, n: int, k: int) -> No
         assert 2 <= split <= k // max(m, n)
 
 
-def test_k_is_split_only_where_it_is_long_against_m_and_n() -> None:
+def test_k_is_split_only_where_it_is_long_against_m_and_n():
     assert k_splits(MMShape("mm", 16, 16, 512)) == (2, 4)
     assert k_splits(MMShape("mm", 16, 17, 512)) == ()
     assert k_splits(MMShape("addmm", 16, 16, 512)) == ()

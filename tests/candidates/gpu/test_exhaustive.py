@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from torch_diode.candidates.gpu.exhaustive import exhaustive_configs
@@ -10,35 +8,18 @@ from torch_diode.types.candidate import TRITON_TEMPLATES
     ("template", "count"),
     [("triton::mm", 1400), ("triton::bmm", 1400), ("triton::mm_persistent_tma", 1000)],
 )
-def test_a_template_has_as_many_configs_as_inductor_lists(template: str, count: int) -> None:
+def test_a_template_has_as_many_configs_as_inductor_lists(template, count):
     assert len(exhaustive_configs(template, "cuda")) == count
 
 
 @pytest.mark.parametrize("kind", ["cuda", "rocm"])
 @pytest.mark.parametrize("template", TRITON_TEMPLATES)
-def test_no_config_comes_twice(template: str, kind: str) -> None:
+def test_no_config_comes_twice(template, kind):
     configs = list(exhaustive_configs(template, kind))
     assert len(set(configs)) == len(configs)
 
 
-@pytest.mark.parametrize("template", TRITON_TEMPLATES)
-def test_every_config_passes_inductors_own_filters(template: str) -> None:
-    for candidate in exhaustive_configs(template, "cuda"):
-        config = candidate.config
-        tile = config.block_m * config.block_n
-        assert tile / (config.num_warps * 32) <= 255
-        assert config.num_warps <= tile // 256
-        assert config.group_m == 8
-
-
-def test_two_warps_with_tma_are_left_only_where_the_tile_has_no_room_for_more() -> None:
-    for candidate in exhaustive_configs("triton::mm_persistent_tma", "cuda"):
-        config = candidate.config
-        if config.num_warps < 4:
-            assert config.num_warps == config.block_m * config.block_n // 256
-
-
-def test_amd_has_configs_with_its_own_fields_set() -> None:
+def test_amd_has_configs_with_its_own_fields_set():
     configs = exhaustive_configs("triton::mm", "rocm")
     assert set(configs.fields["kpack"].tolist()) == {1, 2}
     assert set(configs.fields["num_stages"].tolist()) == {2}
@@ -47,5 +28,5 @@ def test_amd_has_configs_with_its_own_fields_set() -> None:
 
 
 @pytest.mark.parametrize(("template", "kind"), [("triton::mm", "cpu"), ("triton::unheard", "cuda")])
-def test_there_is_nothing_where_inductor_has_no_exhaustive_list(template: str, kind: str) -> None:
+def test_there_is_nothing_where_inductor_has_no_exhaustive_list(template, kind):
     assert len(exhaustive_configs(template, kind)) == 0

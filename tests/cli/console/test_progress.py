@@ -44,12 +44,6 @@ def test_a_stage_ends_with_a_line_and_may_start_again(capsys):
     ]
 
 
-def test_nothing_is_printed_where_nothing_was_done(capsys):
-    with ConsoleProgress() as show:
-        show(timing(10))
-    assert lines(capsys) == []
-
-
 def test_every_reported_regret_is_a_line(capsys):
     values = {"loss": 0.25, "regret@1": 1.5, "regret@3": 1.25}
     with ConsoleProgress() as show:

@@ -7,24 +7,14 @@ from torch_diode.cli.options.multi_value import repeat_options
     ("given", "meant"),
     [
         ([], []),
-        (["stats", "x"], ["stats", "x"]),
-        (["--operations", "mm"], ["--operations", "mm"]),
         (
             ["--operations", "mm", "bmm", "--k", "2", "x"],
             ["--operations", "mm", "--operations", "bmm", "--k", "2", "x"],
-        ),
-        (
-            ["--input-files", "a", "b", "c"],
-            ["--input-files", "a", "--input-files", "b", "--input-files", "c"],
         ),
         (["--dtypes", "float16", "-o", "x", "y"], ["--dtypes", "float16", "-o", "x", "y"]),
         (
             ["--operations", "--dtypes", "float16", "float32"],
             ["--operations", "--dtypes", "float16", "--dtypes", "float32"],
-        ),
-        (
-            ["stats", "--operations", "mm", "bmm", "data.parquet"],
-            ["stats", "--operations", "mm", "--operations", "bmm", "data.parquet"],
         ),
         (
             ["--seed", "1", "collect", "--operations", "mm", "bmm", "-o", "trace"],

@@ -1,7 +1,5 @@
 """The main process of a cluster machine, without a cluster."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 
 import pytest
@@ -18,12 +16,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_ptxas_bundled_with_torch_is_used(folder):
+def test_the_ptxas_bundled_with_torch_is_used_unless_the_user_has_one(folder, monkeypatch):
     use_inductors_ptxas(folder)
     assert os.environ[VARIABLE] == str(folder / "bin/ptxas")
-
-
-def test_a_users_ptxas_is_kept(folder, monkeypatch):
     monkeypatch.setenv(VARIABLE, "mine")
     use_inductors_ptxas(folder)
     assert os.environ[VARIABLE] == "mine"

@@ -1,7 +1,5 @@
 """Library calls on a CPU: each gives ATen's result, on a weight of its own."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

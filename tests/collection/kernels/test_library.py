@@ -1,7 +1,5 @@
 """Kernels of a sweep: Inductor's code, compiled without a GPU, with correct results."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import linecache
@@ -21,6 +19,7 @@ pytest.importorskip("triton")
 
 from torch._inductor.kernel.mm_common import load_kernel_template
 
+from torch_diode import Candidate, MMShape, TritonGEMMConfig
 from torch_diode.candidates import candidate_space
 from torch_diode.collection.kernels.compile import (
     CompileOutcome,
@@ -48,9 +47,6 @@ from torch_diode.collection.kernels.source import (
 from torch_diode.collection.workers.compile_ahead import CompileAhead
 from torch_diode.hardware import known
 from torch_diode.integration.capture.template_source import TEMPLATES, render, template_source
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.problem import MMShape
 
 ARCH = 90
 H200_SHARED_MEMORY = 232448
@@ -68,12 +64,12 @@ TEMPLATE_FILES = {MM: "triton_mm", BMM: "triton_bmm", PERSISTENT_TMA: "triton_pe
 
 
 @pytest.fixture(scope="module")
-def library() -> KernelLibrary:
+def library():
     return KernelLibrary(template_source, num_sms=132)
 
 
 @pytest.fixture(autouse=True)
-def fresh_triton_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def fresh_triton_cache(tmp_path, monkeypatch):
     cache = tmp_path / "triton"
     monkeypatch.setenv("TRITON_CACHE_DIR", str(cache))
     return cache
@@ -92,8 +88,8 @@ class TestSource:
     @pytest.mark.parametrize(("template", "op", "bias"), KINDS)
     @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
     def test_every_layout_renders_with_sizes_and_config_as_parameters(
-        self, template: str, op: str, bias: str, dtype: str
-    ) -> None:
+        self, template, op, bias, dtype
+    ):
         for (a, b), even_k in itertools.product(LAYOUTS, (False, True)):
             source = template_source(SourceKey(template, op, dtype, a, b, bias, even_k))
             assert "BLOCK_M : tl.constexpr" not in source.text
@@ -102,7 +98,7 @@ class TestSource:
             assert jit_function(source).__name__ == source.name
 
     @pytest.mark.parametrize("template", [MM, BMM, PERSISTENT_TMA])
-    def test_the_text_is_that_of_torchs_template(self, template: str) -> None:
+    def test_the_text_is_that_of_torchs_template(self, template):
         op = "bmm" if template == BMM else "mm"
         text = template_source(SourceKey(template, op, "bfloat16", False, True, "none", False)).text
         ours = {line.strip() for line in text.splitlines()}
@@ -111,25 +107,17 @@ class TestSource:
         assert len(plain) > 25
         assert all(line.startswith("if ") for line in missing), missing
 
-    def test_rendering_makes_no_cuda_context(self) -> None:
-        template_source(SourceKey(MM, "mm", "float16", True, False, "none", True))
-        assert torch.cuda.is_available() or not torch.cuda.is_initialized()
-
-    def test_sizes_too_large_for_32_bits_render_with_64(self) -> None:
+    def test_sizes_too_large_for_32_bits_render_with_64(self):
         key = SourceKey(MM, "mm", "bfloat16", False, True, "none", True, index_bits=64)
         assert "INDEX_DTYPE : tl.constexpr = tl.int64" in template_source(key).text
 
-    def test_an_unknown_branch_in_a_template_is_refused(self) -> None:
+    def test_an_unknown_branch_in_a_template_is_refused(self):
         key = SourceKey(MM, "mm", "bfloat16", False, True, "none", True)
         text = render(TEMPLATES[MM], key).replace(
             "    pid = ", "    if K > 7:\n        pass\n    pid = "
         )
         with pytest.raises(TemplateChangedError, match="K > 7"):
             TemplateSource.from_rendered(key, text)
-
-    def test_an_unknown_template_is_refused(self) -> None:
-        with pytest.raises(TemplateChangedError, match="triton::conv"):
-            template_source(SourceKey("triton::conv", "mm", "bfloat16", False, False, "none", True))
 
 
 def _lines_for_all_kernels(template: str) -> list[str]:
@@ -144,10 +132,10 @@ class TestSpec:
         ("size", "itemsize", "unit"),
         [(4096, 2, 8), (1000, 2, 8), (1004, 2, 4), (7, 2, 1), (1000, 4, 4), (1, 2, 0)],
     )
-    def test_units_reach_16_bytes_and_no_further(self, size: int, itemsize: int, unit: int) -> None:
+    def test_units_reach_16_bytes_and_no_further(self, size, itemsize, unit):
         assert unit_of(size, itemsize) == unit
 
-    def test_problems_of_one_kind_share_a_kernel(self, library: KernelLibrary) -> None:
+    def test_problems_of_one_kind_share_a_kernel(self, library):
         shapes = [(512, 1024, 4096), (7, 4096, 1024), (40000, 8, 64)]
         specs = {
             library.spec_for(MMShape("mm", *s, transpose_b=True), Candidate(MM, RENDERED))
@@ -165,9 +153,7 @@ class TestSpec:
             (70000, 70000, 1024),
         ],
     )
-    def test_properties_that_static_kernels_fold_in_need_another_kernel(
-        self, library: KernelLibrary, other: tuple[int, int, int]
-    ) -> None:
+    def test_properties_that_static_kernels_fold_in_need_another_kernel(self, library, other):
         candidate = Candidate(MM, RENDERED)
         spec = library.spec_for(MMShape("mm", 512, 1024, 1024, transpose_b=True), candidate)
         assert spec != library.spec_for(MMShape("mm", *other, transpose_b=True), candidate)
@@ -182,9 +168,7 @@ class TestSpec:
             (MMShape("mm", 64, 64, 64, dtype="float64"), MM),
         ],
     )
-    def test_a_template_that_cannot_run_a_problem_is_infeasible(
-        self, library: KernelLibrary, problem: MMShape, template: str
-    ) -> None:
+    def test_a_template_that_cannot_run_a_problem_is_infeasible(self, library, problem, template):
         with pytest.raises(KernelInfeasibleError):
             library.spec_for(problem, Candidate(template, RENDERED))
 
@@ -198,9 +182,7 @@ class TestSpec:
             (PERSISTENT_TMA, "mm", 32, False),
         ],
     )
-    def test_stages_matter_only_with_a_loop_over_k(
-        self, library: KernelLibrary, template: str, op: str, k: int, same: bool
-    ) -> None:
+    def test_stages_matter_only_with_a_loop_over_k(self, library, template, op, k, same):
         problem = MMShape(op, 512, 512, k, transpose_b=True)
         configs = [replace(RENDERED, num_stages=stages) for stages in (2, 5)]
         specs = [library.spec_for(problem, Candidate(template, config)) for config in configs]
@@ -208,44 +190,22 @@ class TestSpec:
         static = {_static_ptx(template, problem, replace(specs[0], config=c)) for c in configs}
         assert (len(static) == 1) == same
 
-    def test_a_vendor_kernel_has_no_spec(self, library: KernelLibrary) -> None:
-        with pytest.raises(InvalidValueError, match="aten"):
-            library.spec_for(MMShape("mm", 64, 64, 64), Candidate("aten"))
-
     @pytest.mark.parametrize(
         ("template", "op", "batch"), [(MM, "mm", 1), (BMM, "bmm", 7), (PERSISTENT_TMA, "mm", 1)]
     )
     @pytest.mark.parametrize("sizes", [(640, 1000, 64), (8, 8, 8)])
-    def test_the_grid_is_the_templates_own(
-        self, library: KernelLibrary, template: str, op: str, batch: int, sizes: Any
-    ) -> None:
+    def test_the_grid_is_the_templates_own(self, library, template, op, batch, sizes):
         problem = MMShape(op, *sizes, B=batch)
         spec = library.spec_for(problem, Candidate(template, RENDERED))
         call_sizes = [batch] * (op == "bmm") + [problem.M, problem.N]
         expected = TEMPLATES[template].grid(*call_sizes, spec.constants)
         assert library.kernel_for(spec).grid(problem) == tuple(expected)
 
-    @pytest.mark.parametrize(
-        ("a", "b", "reason"),
-        [
-            (torch.ones(64, 63), torch.ones(63, 64), "spec_for"),
-            (torch.ones(64, 64), torch.ones(64, 64).mT, "contiguous"),
-        ],
-        ids=["other sizes", "other layout"],
-    )
-    def test_tensors_of_another_kind_of_problem_are_refused(
-        self, library: KernelLibrary, a: torch.Tensor, b: torch.Tensor, reason: str
-    ) -> None:
-        spec = library.spec_for(MMShape("mm", 64, 64, 64, dtype="float32"), Candidate(MM, SMALL))
-        with pytest.raises(InvalidValueError, match=reason):
-            library.kernel_for(spec).load(a, b, torch.ones(64, 64))
-
 
 class TestCompile:
     @pytest.mark.parametrize(
         ("template", "problem"),
         [
-            (MM, MMShape("mm", 1000, 1000, 1000, transpose_b=True)),
             (MM, MMShape("addmm", 33, 1001, 64, dtype="float16", transpose_a=True)),
             (MM, MMShape("mm", 64, 64, 64, dtype="float32", tf32=True)),
             (BMM, MMShape("bmm", 128, 128, 64, B=8)),
@@ -255,9 +215,7 @@ class TestCompile:
         ],
         ids=str,
     )
-    def test_kernels_compile_for_hopper_without_a_gpu(
-        self, library: KernelLibrary, template: str, problem: MMShape
-    ) -> None:
+    def test_kernels_compile_for_hopper_without_a_gpu(self, library, template, problem):
         outcome = outcome_of(library, problem, Candidate(template, RENDERED))
         assert outcome.error == ""
         assert outcome.fits(H200_SHARED_MEMORY)
@@ -271,16 +229,14 @@ class TestCompile:
             TritonGEMMConfig(32, 64, 64, num_stages=1, num_warps=2),
         ],
     )
-    def test_configs_that_spill_in_one_step_are_not_in_the_space(
-        self, library: KernelLibrary, config: TritonGEMMConfig
-    ) -> None:
+    def test_configs_that_spill_in_one_step_are_not_in_the_space(self, library, config):
         problem = MMShape("mm", 512, 512, config.block_k, dtype="float32", transpose_b=True)
         outcome = outcome_of(library, problem, Candidate(MM, config))
         assert outcome.error == ""
         space = set(candidate_space(problem, known("nvidia-h200")))
         assert (Candidate(MM, config) in space) == (outcome.stack_bytes == 0)
 
-    def test_a_config_over_the_shared_memory_is_recognised(self, library: KernelLibrary) -> None:
+    def test_a_config_over_the_shared_memory_is_recognised(self, library):
         config = TritonGEMMConfig(128, 128, 128, num_stages=5, num_warps=8)
         problem = MMShape("mm", 512, 512, 512, transpose_b=True)
         outcome = outcome_of(library, problem, Candidate(MM, config))
@@ -288,7 +244,7 @@ class TestCompile:
         assert outcome.shared_bytes > H200_SHARED_MEMORY
         assert not outcome.fits(H200_SHARED_MEMORY)
 
-    def test_a_compiler_error_is_part_of_the_outcome(self, library: KernelLibrary) -> None:
+    def test_a_compiler_error_is_part_of_the_outcome(self, library):
         problem = MMShape("mm", 512, 512, 512)
         ((source, spec),) = library.jobs([library.spec_for(problem, Candidate(MM, RENDERED))])
         broken = TemplateSource(**{**vars(source), "text": source.text.replace("tl.dot", "tl.dut")})
@@ -296,9 +252,7 @@ class TestCompile:
         assert "dut" in outcome.error
         assert not outcome.fits(H200_SHARED_MEMORY)
 
-    def test_a_launch_uses_kernels_compiled_by_another_process(
-        self, library: KernelLibrary, fresh_triton_cache: Path
-    ) -> None:
+    def test_a_launch_uses_kernels_compiled_by_another_process(self, library, fresh_triton_cache):
         if torch.cuda.is_initialized():
             pytest.skip("another test has used CUDA in this process, so nothing can be forked")
         problems = [
@@ -350,9 +304,7 @@ class TestFidelity:
         ],
         ids=str,
     )
-    def test_instructions_and_shared_memory_equal_the_static_kernels(
-        self, template: str, problem: MMShape
-    ) -> None:
+    def test_instructions_and_shared_memory_equal_the_static_kernels(self, template, problem):
         library = KernelLibrary(template_source, num_sms=1)
         ((source, spec),) = library.jobs([library.spec_for(problem, Candidate(template, RENDERED))])
         ours = compile_kernel(source, spec, ARCH)
@@ -436,7 +388,7 @@ def _relative_error(tensors: Operands) -> float:
 
 
 @pytest.fixture(scope="module")
-def interpreted() -> list[dict[str, Any]]:
+def interpreted():
     if torch.cuda.is_available():
         pytest.skip("tests/gpu checks the numbers on the device")
     code = (
@@ -454,9 +406,7 @@ def interpreted() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("op", "bias"), [kind[1:] for kind in NUMERIC_KINDS])
-def test_results_are_correct_for_odd_shapes_in_both_layouts(
-    interpreted: list[dict[str, Any]], op: str, bias: str
-) -> None:
+def test_results_are_correct_for_odd_shapes_in_both_layouts(interpreted, op, bias):
     results = {c["problem"]: c["result"] for c in interpreted if c["kind"] == [op, bias]}
     assert len(results) == len(NUMERIC_SIZES) * len(NUMERIC_LAYOUTS)
     if all(INTERPRETER_FAULT in str(result) for result in results.values()):

@@ -1,7 +1,5 @@
 """Split-K products against ATen; on a CPU only float32 is supported."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -11,7 +9,7 @@ from torch_diode.types.problem import MMShape
 
 
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
-def test_the_parts_add_up_to_the_product(layout: str) -> None:
+def test_the_parts_add_up_to_the_product(layout):
     transposed = {"transpose_a": layout[0] == "t", "transpose_b": layout[1] == "t"}
     problem = MMShape("mm", 8, 16, 1024, dtype="float32", **transposed)
     tensors = operands(problem, torch.device("cpu"), torch.Generator().manual_seed(0))

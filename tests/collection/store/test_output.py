@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path
@@ -115,11 +113,6 @@ def test_an_output_is_a_file_or_a_directory(name, form, expected):
     assert output_file(Path(name), form) == (Path(expected[0]), expected[1])
 
 
-def test_an_existing_directory_may_have_a_dot_in_its_name(tmp_path):
-    (tmp_path / "v1.0").mkdir()
-    assert output_file(tmp_path / "v1.0", None) == (tmp_path / "v1.0/timings.parquet", "parquet")
-
-
 @pytest.mark.parametrize(("name", "form"), [("a.csv", None), ("a.json", "parquet")])
 def test_an_ending_of_another_format_is_refused(name, form):
     with pytest.raises(FileFaultError, match="got the ending"):
@@ -131,11 +124,6 @@ def test_an_existing_output_needs_overwrite(tmp_path):
     with pytest.raises(FileFaultError, match="give --overwrite"):
         check_writable(tmp_path / "a.json", overwrite=False)
     check_writable(tmp_path / "a.json", overwrite=True)
-
-
-def test_the_check_does_not_create_missing_directories(tmp_path):
-    check_writable(tmp_path / "new" / "a.json", overwrite=False)
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_directory_and_an_output_below_a_file_are_refused(tmp_path):

@@ -1,7 +1,5 @@
 """The watch over a CPU, with real load from other processes."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

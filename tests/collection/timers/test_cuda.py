@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import random
 
 import numpy as np
@@ -11,27 +9,25 @@ from torch_diode.collection.timers.timer import middle_mean, summarise
 from torch_diode.types.errors import DiodeError
 
 
-def test_the_first_sample_counts_only_if_there_are_few() -> None:
+def test_the_first_sample_counts_only_if_there_are_few():
     assert summarise([9.0]).time_us == 9.0
     assert summarise([100.0, 5.0, 5.1, 5.2]).time_us == 5.1
     assert summarise([100.0, 5.0, 5.1, 5.2]).repeats == 3
 
 
-def test_one_stalled_sample_does_not_move_the_median() -> None:
+def test_one_stalled_sample_does_not_move_the_median():
     calm = summarise([5.0, 5.0, 5.1, 5.0, 5.1, 5.0])
     stalled = summarise([5.0, 5.0, 5.1, 28.0, 5.1, 5.0])
     assert stalled.time_us == pytest.approx(calm.time_us, rel=0.03)
 
 
-def test_spread_is_half_the_interquartile_range_over_the_median() -> None:
+def test_spread_is_half_the_interquartile_range_over_the_median():
     assert summarise([0.0, 10.0, 11.0, 12.0, 13.0, 14.0]).spread == pytest.approx(1 / 12, abs=1e-3)
     assert summarise([5.0]).spread == 0.0
 
 
 @pytest.mark.parametrize(("l2_bytes", "flushed"), [(50 << 20, 100 << 20), (0, 128 << 20)])
-def test_twice_the_l2_is_flushed_and_128_mib_if_its_size_is_unknown(
-    l2_bytes: int, flushed: int
-) -> None:
+def test_twice_the_l2_is_flushed_and_128_mib_if_its_size_is_unknown(l2_bytes, flushed):
     assert LateTimer(torch.device("cpu"), l2_bytes)._flush_buffer().nbytes == flushed
 
 
@@ -45,7 +41,7 @@ class LateTimer(CudaTimer):
         return [5.0] * len(launches), [sleep_s >= self.enough] * len(launches), 0.0
 
 
-def test_a_late_sample_is_repeated_with_a_longer_delay() -> None:
+def test_a_late_sample_is_repeated_with_a_longer_delay():
     timer = LateTimer(torch.device("cpu"), 0)
     timer.enough = 2.2e-3
     samples: list[list[float]] = [[], []]
@@ -54,7 +50,7 @@ def test_a_late_sample_is_repeated_with_a_longer_delay() -> None:
     assert timer.stalled == 6
 
 
-def test_a_cpu_that_is_always_late_is_an_error() -> None:
+def test_a_cpu_that_is_always_late_is_an_error():
     with pytest.raises(DiodeError, match="keep ahead"):
         LateTimer(torch.device("cpu"), 0)._batch([print], [0], [[]])
 
@@ -71,7 +67,7 @@ class NoisyTimer(CudaTimer):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_refined_best_of_many_is_unbiased(seed: int) -> None:
+def test_the_refined_best_of_many_is_unbiased(seed):
     source = random.Random(seed)
     true = [5 * (1 + abs(source.gauss(0, 0.15))) for _ in range(400)]
     timer = NoisyTimer(torch.device("cpu"), 0, seed)
@@ -87,7 +83,7 @@ def test_the_refined_best_of_many_is_unbiased(seed: int) -> None:
     assert refined[far] == first[far], "kernels far behind keep their first time"
 
 
-def test_a_middle_mean_is_finer_than_the_clock_and_ignores_outliers() -> None:
+def test_a_middle_mean_is_finer_than_the_clock_and_ignores_outliers():
     ticks = [5.024] * 30 + [5.056] * 70
     assert middle_mean(ticks).time_us == pytest.approx(5.0528, abs=0.004)
     assert middle_mean([*ticks, 90.0]).time_us == pytest.approx(

@@ -1,7 +1,5 @@
 """The queue delay on a simulated GPU with known times."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,16 +1,13 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
 pytest.importorskip("triton")
 
+from torch_diode import Candidate, MMShape, TritonGEMMConfig
 from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.workers.compile_ahead import CompileAhead
 from torch_diode.integration.capture.template_source import template_source
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.problem import MMShape
 
 PROBLEM = MMShape("mm", 64, 64, 64, dtype="float32")
 

@@ -1,7 +1,5 @@
 """Functions called in a forked process."""
 
-from __future__ import annotations
-
 import os
 import signal
 
@@ -26,22 +24,22 @@ def fail() -> None:
     raise RuntimeError("no such GPU")
 
 
-def test_the_function_runs_in_another_process() -> None:
+def test_the_function_runs_in_another_process():
     assert run_in_subprocess(os.getpid) != os.getpid()
 
 
-def test_with_a_gpu_in_use_the_function_runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_a_gpu_in_use_the_function_runs_here(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     assert run_in_subprocess(os.getpid) == os.getpid()
 
 
-def test_errors_are_raised_in_the_caller() -> None:
+def test_errors_are_raised_in_the_caller():
     with pytest.raises(InvalidValueError, match="chip: got none"):
         run_in_subprocess(refuse)
     with pytest.raises(RuntimeError, match="no such GPU"):
         run_in_subprocess(fail)
 
 
-def test_a_killed_process_is_a_clear_error() -> None:
+def test_a_killed_process_is_a_clear_error():
     with pytest.raises(MissingPartError, match="has ended"):
         run_in_subprocess(die)

@@ -1,7 +1,5 @@
 """Worker processes end with a killed collector."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -3,8 +3,6 @@
 Candidates have real kernel specs; they launch ATen, or end their process.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -15,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.collection.crashing_kernels import CrashingSettings
+from torch_diode import Candidate, Candidates, MMShape, TritonGEMMConfig
 from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.plan import Group
@@ -22,9 +21,6 @@ from torch_diode.collection.workers.pool import WorkerError
 from torch_diode.collection.workers.scheduler import Scheduler, TimedProblem
 from torch_diode.collection.workers.timing_worker import TimingSettings
 from torch_diode.hardware import detect
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.problem import MMShape
 
 ATEN = Candidate("aten")
 PROBLEMS = [MMShape("mm", 32 * i, 64, 64, dtype="float32") for i in range(1, 7)]
@@ -94,19 +90,9 @@ def test_several_crashing_kernels_are_identified_one_by_one(tmp_path):
     assert len(scheduler.lost) == 3
 
 
-def test_processes_share_the_problems(tmp_path):
-    problems = [MMShape("mm", 8 * i, 64, 64, dtype="float32") for i in range(1, 41)]
-    with Scheduler(crashing_settings(tmp_path, {}), ("cpu", "cpu"), 1) as scheduler:
-        scheduler.add_group(group(problems, [ATEN]))
-        timed_problems = run_to_end(scheduler)
-    assert sorted(timed.problem for timed in timed_problems) == sorted(problems)
-    assert len((tmp_path / "starts").read_bytes()) == 2
-    assert not scheduler.lost
-
-
 def test_a_process_killed_from_outside_loses_no_timing(tmp_path):
     """As by the out-of-memory killer: no candidate is at fault."""
-    problems = [MMShape("mm", 8 * i, 512, 512, dtype="float32") for i in range(1, 100)]
+    problems = [MMShape("mm", 8 * i, 512, 512, dtype="float32") for i in range(1, 25)]
     with Scheduler(crashing_settings(tmp_path, {}), ("cpu",), 1) as scheduler:
         scheduler.add_group(group(problems, [ATEN, *CONFIGS]))
         timed_problems = scheduler.advance(30)

@@ -1,17 +1,13 @@
 """Timing requests, processed without a process."""
 
-from __future__ import annotations
-
 import pytest
 
+from torch_diode import Candidate, Candidates, MMShape, TritonGEMMConfig
 from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.workers.pool import WORKING
 from torch_diode.collection.workers.timing_worker import TimingRequest, TimingSettings, TimingWorker
 from torch_diode.hardware import detect
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import MissingPartError
-from torch_diode.types.problem import MMShape
 
 PROBLEM = MMShape("mm", 24, 40, 56, dtype="float32")
 ATEN, TRITON = Candidate("aten"), Candidate("triton::mm", TritonGEMMConfig(16, 16, 16))
@@ -19,7 +15,7 @@ BOTH = Candidates.of([ATEN, TRITON])
 
 
 @pytest.fixture
-def steps() -> list[int]:
+def steps():
     return []
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -7,20 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from torch_diode.hardware import known
-from torch_diode.heuristics.base import Heuristic
+from tests.samples import H200
+from torch_diode import Candidates, Hardware, Heuristic, MMShape, Ranking
 from torch_diode.heuristics.testing.conformance import (
     ConformanceError,
     check_heuristic,
     edge_problems,
 )
-from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import DTYPES, OPS, MMShape
-from torch_diode.types.ranking import Ranking
+from torch_diode.types.problem import DTYPES, OPS
 
-H200 = known("nvidia-h200")
 FEW = [MMShape("mm", 512, 512, 512), MMShape("mm", 1, 64, 64)]
 
 
@@ -79,7 +73,7 @@ class Nameless(Smallest):
 
 
 @pytest.mark.parametrize("heuristic", [Smallest(), Answering(lambda candidates: None)])
-def test_a_heuristic_that_follows_the_protocol_passes(heuristic: Heuristic) -> None:
+def test_a_heuristic_that_follows_the_protocol_passes(heuristic):
     report = check_heuristic(heuristic, H200, FEW).raise_if_failed()
     assert report.passed
     assert report.questions == 6
@@ -101,14 +95,14 @@ def test_a_heuristic_that_follows_the_protocol_passes(heuristic: Heuristic) -> N
         (Nameless(), "name"),
     ],
 )
-def test_each_violation_of_the_protocol_is_reported(heuristic: Heuristic, expected: str) -> None:
+def test_each_violation_of_the_protocol_is_reported(heuristic, expected):
     report = check_heuristic(heuristic, H200, FEW[:1])
     assert any(expected in failure for failure in report.failures)
     with pytest.raises(ConformanceError, match="does not conform"):
         report.raise_if_failed()
 
 
-def test_edge_problems_have_every_op_dtype_and_layout() -> None:
+def test_edge_problems_have_every_op_dtype_and_layout():
     problems = list(edge_problems())
     assert {problem.op for problem in problems} == set(OPS)
     assert {problem.dtype for problem in problems} == set(DTYPES)

@@ -11,12 +11,12 @@ import torch
 from torch._inductor import select_algorithm as select
 from torch._inductor.select_algorithm import AlgorithmSelectorCache, ExternKernelChoice
 
+from tests.scripts import load_script
 from torch_diode.integration.autotune import clean_benchmark as module
 from torch_diode.integration.autotune.clean_benchmark import CleanBenchmark, clean_benchmark
 from torch_diode.integration.autotune.feedback import (
     MatmulDatasetCollector,
     add_feedback,
-    count_benchmarks,
 )
 from torch_diode.integration.deciding.choice_builder import BENCHMARK_SET
 from torch_diode.integration.hooks.fallback import Fallback
@@ -85,14 +85,6 @@ def test_a_collectors_dataset_has_clean_times(offering):
     assert timing.spread is not None
 
 
-def test_without_clean_times_are_inductors(offering):
-    offering(SLOW)
-    with MatmulDatasetCollector() as collector:
-        compiled(24, 32, 48)
-    (timing,) = collector.dataset()
-    assert (timing.method, timing.repeats, timing.spread) == ("feedback", 1, None)
-
-
 def test_a_choice_that_cannot_run_is_not_picked(offering):
     offering(BROKEN)
     with MatmulDatasetCollector(clean=True) as collector:
@@ -106,7 +98,8 @@ def test_times_on_disk_are_not_used_as_clean_ones(offering):
     compiled(24, 32, 64)
     with MatmulDatasetCollector() as collector:
         compiled(24, 32, 64)
-    assert collector.dataset().texts("method") == ["feedback"]
+    (timing,) = collector.dataset()
+    assert (timing.method, timing.repeats, timing.spread) == ("feedback", 1, None)
     with MatmulDatasetCollector(clean=True) as collector:
         compiled(24, 32, 64)
     (timing,) = collector.dataset()
@@ -218,7 +211,7 @@ def test_tritons_out_of_resources_error_is_handled():
 def test_choices_and_benchmarks_are_counted(offering):
     offering(SLOW)
     own = vars(AlgorithmSelectorCache)["benchmark_choice"]
-    with count_benchmarks() as counts:
+    with load_script("benchmarks", "collection_rate").count_benchmarks() as counts:
         compiled(24, 32, 104)
     assert counts == {"choices": 2, "benchmarked": 2}
     assert vars(AlgorithmSelectorCache)["benchmark_choice"] is own

@@ -1,16 +1,12 @@
-from __future__ import annotations
-
 import pytest
 
 from tests.integration.cases import CONFIG
 from tests.integration.forced import Forced
-from torch_diode.hardware import known
+from tests.samples import H200
 from torch_diode.integration import registration
 from torch_diode.integration.capture.default_configs import default_candidates
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.problem import MMShape
-
-H200 = known("nvidia-h200")
 
 if torch_compat.matmul_hook() != torch_compat.FINALIZE_HOOK:
     pytest.skip("torch 2.9 lists configs in another way", allow_module_level=True)

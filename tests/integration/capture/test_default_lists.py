@@ -1,22 +1,17 @@
 """The quick lists are the real ones, problem by problem."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
 
+from tests.samples import H200
+from torch_diode import Dataset, MMShape, Timing
 from torch_diode.candidates import candidate_space
 from torch_diode.candidates.space import canonical_candidate
-from torch_diode.hardware import known
 from torch_diode.integration.capture.default_configs import default_candidates
 from torch_diode.integration.capture.default_lists import listed_rows
 from torch_diode.integration.hooks import torch_compat
-from torch_diode.types.dataset import Dataset
-from torch_diode.types.problem import BATCHED, MMShape
-from torch_diode.types.timing import Timing
-
-H200 = known("nvidia-h200")
+from torch_diode.types.problem import BATCHED
 
 if torch_compat.matmul_hook() != torch_compat.FINALIZE_HOOK:
     pytest.skip("torch 2.9 lists configs in another way", allow_module_level=True)

@@ -1,15 +1,11 @@
-from __future__ import annotations
-
 import pytest
 import torch
 import torch._inductor.config as config
 
-from torch_diode.hardware import known
+from tests.samples import H200
 from torch_diode.heuristics import AnalyticalHeuristic
 from torch_diode.integration import registration
 from torch_diode.integration.capture.graph_capture import capturing, lower_on
-
-H200 = known("nvidia-h200")
 
 
 def decided_for(*graphs):

@@ -23,16 +23,6 @@ def test_the_problems_of_compiled_graphs_are_counted():
     assert not trace.left_out
 
 
-def test_a_backward_graph_is_counted_too():
-    @torch.compile
-    def program(x, w):
-        return x @ w
-
-    with tracing() as trace:
-        program(torch.randn(24, 40, requires_grad=True), torch.randn(40, 56)).sum().backward()
-    assert MMShape("mm", 24, 40, 56, dtype="float32", transpose_b=True) in trace.counts
-
-
 def test_a_graph_in_torchs_cache_is_counted_again():
     counts = []
     for _ in range(2):

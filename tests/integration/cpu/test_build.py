@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -10,7 +8,7 @@ from torch_diode.types.problem import MMShape
 
 
 @pytest.mark.parametrize("key", ["addmm:5x100x64:float32:nt", "mm:13x33x65:float32:nn"])
-def test_one_kernel_runs_with_any_packed_weight(key: str) -> None:
+def test_one_kernel_runs_with_any_packed_weight(key):
     problem = MMShape.from_key(key)
     kernel = build(problem, CppGEMMConfig(4, 32), threads=1)
     a = torch.randn(problem.M, problem.K)
@@ -23,6 +21,6 @@ def test_one_kernel_runs_with_any_packed_weight(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["mm:5x100x64:bfloat16:nt", "mm:5x100x64:float32:tn"])
-def test_what_the_template_does_not_run_is_refused(key: str) -> None:
+def test_what_the_template_does_not_run_is_refused(key):
     with pytest.raises(InvalidValueError, match="row-major A"):
         build(MMShape.from_key(key), CppGEMMConfig(4, 32))

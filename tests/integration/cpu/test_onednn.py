@@ -1,7 +1,5 @@
 """Real compiles on this CPU with oneDNN chosen for every matmul that has it."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import sys
@@ -14,10 +12,9 @@ import torch
 from torch._inductor import config as inductor_config
 from torch._inductor.utils import run_and_get_code
 
-from torch_diode.heuristics.custom import CustomHeuristic
+from torch_diode import CustomHeuristic, Hardware
 from torch_diode.integration import registration
 from torch_diode.integration.hooks import device_hardware, torch_compat
-from torch_diode.types.hardware import Hardware
 
 OPERATOR = "mkldnn._linear_pointwise"
 
@@ -31,7 +28,7 @@ NO_HALF_PRECISION = Hardware("amd-zen3", "cpu", "x86_64", threads=1, instruction
 
 
 @pytest.fixture(autouse=True)
-def fresh_compiler() -> Iterator[None]:
+def fresh_compiler():
     torch._dynamo.reset()
     with inductor_config.patch(force_disable_caches=True):
         yield
@@ -51,18 +48,18 @@ def matrix(rows: int, columns: int, transposed: bool = False) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
-def test_a_matmul_runs_in_onednn_in_every_layout(layout: str) -> None:
+def test_a_matmul_runs_in_onednn_in_every_layout(layout):
     a, b = matrix(33, 100, layout[0] == "t"), matrix(100, 17, layout[1] == "t")
     result, code = compiled(torch.mm, a, b)
     assert OPERATOR in code
     torch.testing.assert_close(result, a @ b)
 
 
-def test_a_training_step_runs_in_onednn_forward_and_backward() -> None:
+def test_a_training_step_runs_in_onednn_forward_and_backward():
     model = torch.nn.Sequential(torch.nn.Linear(64, 48), torch.nn.GELU(), torch.nn.Linear(48, 8))
     x = torch.randn(16, 64, requires_grad=True)
 
-    def gradients(step: Callable[..., torch.Tensor]) -> list[torch.Tensor]:
+    def gradients(step):
         model.zero_grad()
         x.grad = None
         step(x).sum().backward()
@@ -76,7 +73,7 @@ def test_a_training_step_runs_in_onednn_forward_and_backward() -> None:
     assert {decision.winner.candidate.template for decision in decisions} == {"onednn"}
 
 
-def test_a_dynamic_number_of_rows_runs_in_onednn() -> None:
+def test_a_dynamic_number_of_rows_runs_in_onednn():
     model = torch.nn.Linear(32, 24)
     with registration.using(RULE), torch.no_grad():
         run = torch.compile(model, dynamic=True)
@@ -86,7 +83,7 @@ def test_a_dynamic_number_of_rows_runs_in_onednn() -> None:
         assert registration.explain()[0].winner.candidate.template == "onednn"
 
 
-def test_the_cpp_wrapper_calls_the_operator_too() -> None:
+def test_the_cpp_wrapper_calls_the_operator_too():
     a, b = torch.randn(9, 40), torch.randn(40, 11)
     with inductor_config.patch(cpp_wrapper=True):
         result, code = compiled(torch.mm, a, b)
@@ -115,9 +112,7 @@ def matrix_bias(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         ("bmm", [(3, 256, 256), (3, 256, 256)], "onednn_f32"),
     ],
 )
-def test_a_half_precision_is_converted_to_float32(
-    op: str, sizes: list[tuple[int, ...]], template: str
-) -> None:
+def test_a_half_precision_is_converted_to_float32(op, sizes, template):
     if op == "bmm" and template == "onednn_f32" and not torch_compat.takes_slices():
         pytest.skip("this release calls no library per matrix")
     function = getattr(torch, op)
@@ -132,7 +127,7 @@ def test_a_half_precision_is_converted_to_float32(
 
 @pytest.mark.skipif(not torch_compat.takes_slices(), reason="no library per matrix there")
 @pytest.mark.parametrize("op", ["bmm", "baddbmm"])
-def test_a_batch_of_large_matrices_is_a_call_of_onednn_each(op: str) -> None:
+def test_a_batch_of_large_matrices_is_a_call_of_onednn_each(op):
     operands = [torch.randn(3, 192, 192) for _ in range(2 if op == "bmm" else 3)]
     function = getattr(torch, op)
     result, code = compiled(function, *operands)
@@ -141,7 +136,7 @@ def test_a_batch_of_large_matrices_is_a_call_of_onednn_each(op: str) -> None:
 
 
 @pytest.mark.parametrize("function", [batched, halved_bias, matrix_bias])
-def test_what_the_operator_does_not_compute_stays_torchs(function: Callable[..., Any]) -> None:
+def test_what_the_operator_does_not_compute_stays_torchs(function):
     a, b = torch.randn(16, 32), torch.randn(32, 8)
     result, code = compiled(function, a, b)
     assert OPERATOR not in code
@@ -173,16 +168,14 @@ def lower_precision() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("setting", [without_onednn, deterministic, lower_precision])
-def test_a_setting_that_asks_for_certain_numbers_is_respected(
-    setting: Callable[[], contextlib.AbstractContextManager[None]],
-) -> None:
+def test_a_setting_that_asks_for_certain_numbers_is_respected(setting):
     a, b = torch.randn(16, 32), torch.randn(32, 8)
     with setting():
         _, code = compiled(torch.mm, a, b)
     assert OPERATOR not in code
 
 
-def test_max_autotune_keeps_torchs_own_list() -> None:
+def test_max_autotune_keeps_torchs_own_list():
     a, b = torch.randn(16, 32), torch.randn(32, 8)
     _, code = compiled(torch.mm, a, b, mode="max-autotune")
     assert OPERATOR not in code
@@ -204,8 +197,8 @@ print(counters["inductor"]["fxgraph_cache_hit"], counters["inductor"]["fxgraph_c
 """
 
 
-def test_a_process_without_torch_diode_is_not_served_its_graphs(tmp_path: Path) -> None:
-    def run(how: str) -> str:
+def test_a_process_without_torch_diode_is_not_served_its_graphs(tmp_path):
+    def run(how):
         environment = {
             "PATH": "/usr/bin:/bin",
             "TORCHINDUCTOR_CACHE_DIR": str(tmp_path),

@@ -1,10 +1,5 @@
 """Fingerprints, loading and caching; decisions themselves are tested in hooks/test_choices."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-
 import numpy as np
 import pytest
 import torch
@@ -15,6 +10,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import torch_diode
 from tests.integration.cases import CONFIG
 from tests.integration.forced import Forced, FunctionHeuristic
+from tests.samples import H200
+from torch_diode import Candidates, MMShape, Ranking
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
 from torch_diode.heuristics import AnalyticalHeuristic, Chain
@@ -23,18 +20,12 @@ from torch_diode.integration.deciding.decider import Decider
 from torch_diode.integration.hooks import device_hardware
 from torch_diode.integration.settings import Settings
 from torch_diode.model.registry import SHIPPED
-from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import FileFaultError
-from torch_diode.types.problem import MMShape
-from torch_diode.types.ranking import Ranking
 
-H200 = known("nvidia-h200")
 PROBLEM = MMShape("mm", 128, 256, 512)
 
 
-def test_the_fingerprint_depends_on_heuristic_settings_and_version(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_fingerprint_depends_on_heuristic_settings_and_version(monkeypatch):
     settings = Settings(Forced(CONFIG))
     changes = (
         {},
@@ -51,9 +42,7 @@ def test_the_fingerprint_depends_on_heuristic_settings_and_version(
     assert Decider(settings).fingerprint([]) not in texts
 
 
-def test_a_compile_that_stays_plain_torchs_has_no_fingerprint(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_compile_that_stays_plain_torchs_has_no_fingerprint(monkeypatch):
     with device_hardware.pretending(H200):
         assert Decider(Settings(Forced(CONFIG), mode="observe")).fingerprint(["cuda"]) == ""
         assert Decider(Settings()).fingerprint([]) == ""
@@ -63,10 +52,10 @@ def test_a_compile_that_stays_plain_torchs_has_no_fingerprint(
     assert Decider(Settings(Forced(CONFIG))).fingerprint([]) == ""
 
 
-def test_the_default_is_loaded_once_per_hardware(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_is_loaded_once_per_hardware(monkeypatch):
     loads = []
 
-    def default(hardware: object, settings: object) -> Forced:
+    def default(hardware, settings):
         loads.append(hardware)
         return Forced(CONFIG)
 
@@ -80,12 +69,10 @@ def test_the_default_is_loaded_once_per_hardware(monkeypatch: pytest.MonkeyPatch
         assert decider.fingerprint(["cuda"])
 
 
-def test_a_default_that_cannot_be_loaded_raises_the_same_error_each_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_default_that_cannot_be_loaded_raises_the_same_error_each_time(monkeypatch):
     loads = []
 
-    def default(hardware: object, settings: object) -> None:
+    def default(hardware, settings):
         loads.append(hardware)
         raise FileFaultError("model.pt: not a model")
 
@@ -108,9 +95,7 @@ def test_a_default_that_cannot_be_loaded_raises_the_same_error_each_time(
     ],
     ids=["tracing", "fake tensors", "another default device"],
 )
-def test_a_model_loads_the_same_whatever_the_compiling_thread_has_set(
-    on_this_thread: Callable[[], AbstractContextManager[object]],
-) -> None:
+def test_a_model_loads_the_same_whatever_the_compiling_thread_has_set(on_this_thread):
     plain = Decider(Settings(model=SHIPPED)).heuristic_for(H200)
     with on_this_thread():
         loaded = Decider(Settings(model=SHIPPED)).heuristic_for(H200)
@@ -130,7 +115,7 @@ class Counting(FunctionHeuristic):
 
 
 @pytest.mark.parametrize(("steady", "calls"), [(True, 1), (False, 3)])
-def test_rankings_of_steady_heuristics_are_cached(steady: bool, calls: int) -> None:
+def test_rankings_of_steady_heuristics_are_cached(steady, calls):
     heuristic = Counting(steady)
     decider, space = Decider(Settings(heuristic)), candidate_space(PROBLEM, H200)
     rankings = {id(decider.rank(PROBLEM, space, H200)): None for _ in range(3)}
@@ -138,7 +123,7 @@ def test_rankings_of_steady_heuristics_are_cached(steady: bool, calls: int) -> N
     assert (len(rankings) == 1) or not steady
 
 
-def test_another_problem_candidate_list_or_hardware_is_ranked_anew() -> None:
+def test_another_problem_candidate_list_or_hardware_is_ranked_anew():
     heuristic = Counting(steady=True)
     decider, space = Decider(Settings(heuristic)), candidate_space(PROBLEM, H200)
     decider.rank(PROBLEM, space, H200)
@@ -151,6 +136,6 @@ def test_another_problem_candidate_list_or_hardware_is_ranked_anew() -> None:
     assert (heuristic.calls, other.calls) == (4, 1)
 
 
-def test_a_chain_is_as_steady_as_its_members() -> None:
+def test_a_chain_is_as_steady_as_its_members():
     assert Chain(AnalyticalHeuristic(), Counting(steady=True)).steady
     assert not Chain(AnalyticalHeuristic(), Counting(steady=False)).steady

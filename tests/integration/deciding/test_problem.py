@@ -1,9 +1,6 @@
 """Conversion of Inductor's inputs to problems."""
 
-from __future__ import annotations
-
 import functools
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -19,13 +16,13 @@ PROBLEMS: list[MMShape] = []
 
 
 @pytest.fixture(autouse=True)
-def watch(fake_h200: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def watch(fake_h200, monkeypatch):
     """Record every problem."""
     from torch_diode.integration.deciding import decider
 
     real = decider.problem_of
 
-    def recording(op: str, inputs: object) -> MMShape:
+    def recording(op, inputs):
         PROBLEMS.append(real(op, inputs))
         return PROBLEMS[-1]
 
@@ -72,13 +69,13 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_the_problem_is_that_of_the_inputs(case: tuple) -> None:  # type: ignore[type-arg]
+def test_the_problem_is_that_of_the_inputs(case):  # type: ignore[type-arg]
     key, fn, *operands = case
     assert key_of(fn, *operands) == key
 
 
 @pytest.mark.parametrize("precision", ["high", "highest"])
-def test_tf32_is_another_problem(precision: str) -> None:
+def test_tf32_is_another_problem(precision):
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(precision)
     try:
@@ -101,18 +98,18 @@ def test_tf32_is_another_problem(precision: str) -> None:
         ((3, 8, 4), (0, 1, 8), True),
     ],
 )
-def test_layouts(size: tuple[int, ...], stride: tuple[int, ...], transposed: bool) -> None:
+def test_layouts(size, stride, transposed):
     assert is_transposed(size, stride) is transposed
 
 
 @pytest.mark.parametrize("stride", [(8, 2), (0, 1), (2, 16), (1, 1)])
-def test_other_strides_are_unsupported(stride: tuple[int, int]) -> None:
+def test_other_strides_are_unsupported(stride):
     with pytest.raises(UnsupportedProblemError):
         is_transposed((8, 4), stride)
 
 
 @pytest.mark.parametrize("config", [{}, MAX_AUTOTUNE])
-def test_a_beta_of_0_is_unsupported(config: dict[str, object]) -> None:
+def test_a_beta_of_0_is_unsupported(config):
     """The bias must not be read: it may be uninitialised, and a template adds 0 times it."""
     fn = functools.partial(torch.baddbmm, beta=0, alpha=0.125)
     lower(fn, [Input((B, M, N)), BATCH_A, BATCH_X], config, generate=False)

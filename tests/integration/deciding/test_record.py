@@ -1,18 +1,17 @@
 from __future__ import annotations
 
-import math
-
 from tests.samples import LARGE, LINEAR, SMALL
-from torch_diode.integration.deciding.record import Decision, Decisions, RankedCandidate, Record
+from torch_diode.integration.deciding.record import Decision, Decisions, Record
+from torch_diode.types.timing import Prediction
 
-WITHOUT_TIME = RankedCandidate.of(SMALL, math.nan)
+WITHOUT_TIME = Prediction(SMALL, None)
 
 
 def decision(microseconds: float = 150.0) -> Decision:
     return Decision(
         problem=LINEAR,
         hardware="nvidia-h200",
-        winner=RankedCandidate.of(LARGE, 19.75),
+        winner=Prediction(LARGE, 19.75),
         runners_up=(WITHOUT_TIME,),
         source="model",
         microseconds=microseconds,

@@ -1,7 +1,5 @@
 """Cached keyword arguments are those that Inductor would derive."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from typing import Any
@@ -13,14 +11,13 @@ from torch._inductor.virtualized import V
 
 from tests.integration.cases import CONFIG, OPS
 from tests.integration.forced import Forced
+from torch_diode import DiodeInductorChoices, TritonGEMMConfig
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import Dynamic, Input, lower
 from torch_diode.integration.deciding import template_kwargs
 from torch_diode.integration.deciding.request import ChoiceRequest
 from torch_diode.integration.deciding.template_kwargs import TemplateKwargsCache, _comparable
 from torch_diode.integration.hooks import torch_compat
-from torch_diode.integration.hooks.choices import DiodeInductorChoices
-from torch_diode.types.candidate import TritonGEMMConfig
 
 pytestmark = pytest.mark.usefixtures("fake_h200")
 
@@ -57,10 +54,10 @@ class Compared(TemplateKwargsCache):
 
 
 @pytest.fixture
-def compared(monkeypatch: pytest.MonkeyPatch) -> Compared:
+def compared(monkeypatch):
     cache, derive = Compared(), torch_compat.template_kwargs_of
 
-    def counted(*arguments: Any) -> Any:
+    def counted(*arguments):
         cache.derivations += 1
         return derive(*arguments)
 
@@ -88,12 +85,17 @@ def assert_equal(compared: Compared) -> None:
         assert cached.inputs.nodes() == derived.inputs.nodes()
 
 
-@pytest.mark.parametrize("precision", ["highest", "high"])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize(
+    ("dtype", "precision"),
+    [
+        (torch.bfloat16, "highest"),
+        (torch.float16, "highest"),
+        (torch.float32, "highest"),
+        (torch.float32, "high"),
+    ],
+)
 @pytest.mark.parametrize("op", OPS)
-def test_static_matmuls_get_what_inductor_derives(
-    op: str, dtype: torch.dtype, precision: str, compared: Compared
-) -> None:
+def test_static_matmuls_get_what_inductor_derives(op, dtype, precision, compared):
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(precision)
     try:
@@ -107,7 +109,7 @@ def test_static_matmuls_get_what_inductor_derives(
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_symbols_are_not_cached(op: str, compared: Compared) -> None:
+def test_symbols_are_not_cached(op, compared):
     with registration.using(Forced(CONFIG)):
         for hint in ROWS:
             lower(OPS[op][0], inputs_of(op, Dynamic("s0", hint)), generate=False)
@@ -115,8 +117,8 @@ def test_symbols_are_not_cached(op: str, compared: Compared) -> None:
     assert compared.reused == 0
 
 
-def test_other_scalars_are_another_entry(compared: Compared) -> None:
-    def scaled(alpha: float) -> Any:
+def test_other_scalars_are_another_entry(compared):
+    def scaled(alpha):
         return lambda bias, a, b: torch.addmm(bias, a, b, alpha=alpha, beta=0.5)
 
     with registration.using(Forced(CONFIG)):
@@ -127,7 +129,7 @@ def test_other_scalars_are_another_entry(compared: Compared) -> None:
     assert_equal(compared)  # the epilogue's hash among them
 
 
-def test_tma_is_derived_each_time(compared: Compared) -> None:
+def test_tma_is_derived_each_time(compared):
     with registration.using(Forced(CONFIG, template="triton::mm_persistent_tma"), tma=True):
         for m in ROWS:
             lower(torch.mm, inputs_of("mm", m), generate=False)
@@ -135,11 +137,11 @@ def test_tma_is_derived_each_time(compared: Compared) -> None:
     assert compared.reused == 0
 
 
-def test_even_k_is_what_inductor_derives(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_even_k_is_what_inductor_derives(monkeypatch):
     pairs: list[tuple[bool, bool]] = []
     real = ChoiceRequest._kwargs
 
-    def compare(self: ChoiceRequest, derived: dict[str, Any], config: Any) -> dict[str, Any]:
+    def compare(self, derived, config):
         template = self.offered(tma=False)["triton::mm"]
         with template_kwargs.autotuning():
             own = torch_compat.template_kwargs_of(
@@ -157,9 +159,9 @@ def test_even_k_is_what_inductor_derives(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("by_hand", [False, True])
-def test_an_entry_is_reused_once_two_sizes_agree(by_hand: bool, compared: Compared) -> None:
+def test_an_entry_is_reused_once_two_sizes_agree(by_hand, compared):
     # Setting a handler takes effect at once: only where its `with` also undoes it.
-    def by_handler() -> Any:
+    def by_handler():
         return V.set_choices_handler(DiodeInductorChoices(Forced(CONFIG)))
 
     with by_handler() if by_hand else registration.using(Forced(CONFIG)):
@@ -173,7 +175,7 @@ def derived(allow_tf32: bool = True) -> torch_compat.TemplateKwargs:
     return torch_compat.TemplateKwargs({"BLOCK_M": 64}, extra, print, None)
 
 
-def test_where_two_sizes_differ_an_entry_is_never_reused() -> None:
+def test_where_two_sizes_differ_an_entry_is_never_reused():
     cache = TemplateKwargsCache()
     cache._add("key", derived(True), ((1, 2),))
     cache._add("key", derived(False), ((3, 4),))
@@ -182,12 +184,12 @@ def test_where_two_sizes_differ_an_entry_is_never_reused() -> None:
 
 
 @pytest.mark.skipif(not hasattr(InductorChoices, "get_ktc"), reason="2.9 has no get_ktc")
-def test_a_handler_with_its_own_get_ktc_is_not_cached(compared: Compared) -> None:
+def test_a_handler_with_its_own_get_ktc_is_not_cached(compared):
     class Special(InductorChoices):
-        def get_ktc(self, *args: Any, **kwargs: Any) -> Any:
+        def get_ktc(self, *args, **kwargs):
             return super().get_ktc(*args, **kwargs)
 
-        def uuid(self) -> str:
+        def uuid(self):
             return "special"
 
     with registration.using(Forced(CONFIG)), V.set_choices_handler(Special()):
@@ -197,7 +199,7 @@ def test_a_handler_with_its_own_get_ktc_is_not_cached(compared: Compared) -> Non
     assert compared.reused == 0
 
 
-def test_no_graph_is_kept_alive() -> None:
+def test_no_graph_is_kept_alive():
     graphs = []
     with registration.using(Forced(CONFIG)):
         for m in ROWS:

@@ -1,11 +1,8 @@
-from __future__ import annotations
-
 from torch_diode.hardware import known
 from torch_diode.integration.hooks.device_hardware import hardware_of, pretending
-from torch_diode.types.hardware import Hardware
 
 
-def test_the_innermost_pretended_hardware_holds_until_it_ends(h200: Hardware) -> None:
+def test_the_innermost_pretended_hardware_holds_until_it_ends(h200):
     a100 = known("nvidia-a100")
     with pretending(h200):
         with pretending(a100):

@@ -1,7 +1,5 @@
 """Our hooks are composed with any handler, and nothing is left behind."""
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import pickle
@@ -20,7 +18,7 @@ from torch_diode.integration.hooks.handler import compose
 
 
 @pytest.fixture
-def enabled() -> None:
+def enabled():
     registration.enable(Forced(CONFIG))
 
 
@@ -33,7 +31,7 @@ class Stateful(InductorChoices):
         return self.calls
 
 
-def test_a_composed_handler_shares_the_state_of_the_one_behind_it() -> None:
+def test_a_composed_handler_shares_the_state_of_the_one_behind_it():
     handler = Stateful()
     composed = compose(handler, [type("Mixin", (), {"extra": 1})])
     assert composed.call() == 1
@@ -43,7 +41,7 @@ def test_a_composed_handler_shares_the_state_of_the_one_behind_it() -> None:
 
 
 @pytest.mark.usefixtures("enabled")
-def test_torch_restores_its_own_handler_after_a_scope() -> None:
+def test_torch_restores_its_own_handler_after_a_scope():
     assert isinstance(V.choices, DiodeInductorChoices)
     assert V.choices is V.choices
     with V.set_choices_handler(Stateful()):
@@ -69,7 +67,7 @@ class Slotted(InductorChoices):
 
 @pytest.mark.usefixtures("enabled")
 @pytest.mark.parametrize(("kind", "text"), [(Sealed, "sealed"), (Slotted, "__slots__")])
-def test_a_handler_that_cannot_be_composed_is_left_alone(kind: type, text: str) -> None:
+def test_a_handler_that_cannot_be_composed_is_left_alone(kind, text):
     handler = kind()
     with V.set_choices_handler(handler):
         with pytest.warns(DiodeWarning, match=text):
@@ -86,7 +84,7 @@ class Equal(InductorChoices):
 
 
 @pytest.mark.usefixtures("enabled")
-def test_equal_handlers_are_composed_separately_and_not_kept_alive() -> None:
+def test_equal_handlers_are_composed_separately_and_not_kept_alive():
     composed = registration._registration.handler._composed
     one, other = Equal(), Equal()
     for number, handler in enumerate((one, other)):
@@ -100,31 +98,25 @@ def test_equal_handlers_are_composed_separately_and_not_kept_alive() -> None:
     assert len(composed) == before - 2
 
 
-class Proxy:
-    """All of torch's methods, but not its class: torch accepts it."""
-
-    def __init__(self) -> None:
-        self.behind = InductorChoices()
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.behind, name)
-
-
 class Unreferable:
-    """Cannot be weakly referenced."""
+    """All of torch's methods, but not its class: torch accepts it. Has no weak references."""
 
     __slots__ = ("behind",)
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.behind = InductorChoices()
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name):
         return getattr(self.behind, name)
+
+
+class Proxy(Unreferable):
+    """The same with weak references."""
 
 
 @pytest.mark.usefixtures("enabled")
 @pytest.mark.parametrize("kind", [Proxy, Unreferable])
-def test_a_handler_of_another_class_is_left_alone(kind: type) -> None:
+def test_a_handler_of_another_class_is_left_alone(kind):
     handler = kind()
     with V.set_choices_handler(handler), warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -132,7 +124,7 @@ def test_a_handler_of_another_class_is_left_alone(kind: type) -> None:
 
 
 @pytest.mark.usefixtures("enabled")
-def test_it_is_pickled_as_the_handler_behind_it() -> None:
+def test_it_is_pickled_as_the_handler_behind_it():
     """Torch pickles it to compile in another process, which may have no torch-diode."""
     handler = Stateful()
     handler.calls = 7

@@ -1,11 +1,8 @@
 """Imports are noticed without causing them."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -14,14 +11,14 @@ from torch_diode.integration.hooks.import_hook import ImportWatcher
 
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def module(tmp_path, monkeypatch):
     (tmp_path / "watched.py").write_text("value = 1\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "watched", raising=False)
     return "watched"
 
 
-def test_the_callback_runs_once_after_the_import(module: str) -> None:
+def test_the_callback_runs_once_after_the_import(module):
     values: list[int] = []
     watcher = ImportWatcher()
     watcher.when_imported(module, lambda imported: values.append(imported.value))
@@ -35,14 +32,14 @@ def test_the_callback_runs_once_after_the_import(module: str) -> None:
     assert imported.__spec__.loader is imported.__loader__
 
 
-def test_for_an_imported_module_the_callback_runs_at_once(module: str) -> None:
+def test_for_an_imported_module_the_callback_runs_at_once(module):
     imported = importlib.import_module(module)
     modules: list[ModuleType] = []
     ImportWatcher().when_imported(module, modules.append)
     assert modules == [imported]
 
 
-def test_a_cancelled_callback_does_not_run(module: str) -> None:
+def test_a_cancelled_callback_does_not_run(module):
     modules: list[ModuleType] = []
     watcher = ImportWatcher()
     watcher.when_imported(module, modules.append)
@@ -52,7 +49,7 @@ def test_a_cancelled_callback_does_not_run(module: str) -> None:
     assert modules == []
 
 
-def test_a_missing_module_is_still_missing() -> None:
+def test_a_missing_module_is_still_missing():
     watcher = ImportWatcher()
     watcher.when_imported("no_such_module_anywhere", print)
     with pytest.raises(ModuleNotFoundError):

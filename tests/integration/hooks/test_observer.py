@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import torch
 from torch._inductor.virtualized import V, _choices
@@ -11,13 +9,13 @@ from torch_diode.integration.hooks.observer import Observer
 
 
 @pytest.mark.usefixtures("fake_h200")
-def test_an_observer_does_not_change_torchs_choice() -> None:
+def test_an_observer_does_not_change_torchs_choice():
     plain = lower(torch.mm, inputs("mm"))
     with Observer().installed():
         assert lower(torch.mm, inputs("mm")).kernels == plain.kernels
 
 
-def test_torchs_caches_are_not_shared_while_observing() -> None:
+def test_torchs_caches_are_not_shared_while_observing():
     keys = registration._registration.cache_keys
     texts = {keys.fingerprint([])}
     for _ in range(2):
@@ -27,7 +25,7 @@ def test_torchs_caches_are_not_shared_while_observing() -> None:
     assert "" in texts
 
 
-def test_torch_is_restored_after_an_error_too() -> None:
+def test_torch_is_restored_after_an_error_too():
     before = type(V.choices)
     with pytest.raises(KeyError), Observer().installed():
         raise KeyError

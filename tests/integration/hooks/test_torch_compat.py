@@ -1,10 +1,7 @@
 """This torch is supported, and what an unsupported one lacks is named."""
 
-from __future__ import annotations
-
 import time
 
-import pytest
 import torch._inductor.kernel.mm
 from torch._inductor.choices import InductorChoices
 
@@ -12,11 +9,7 @@ from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.dataset import Dataset
 
 
-def test_this_release_is_usable() -> None:
-    assert torch_compat.why_unusable() == ""
-
-
-def test_a_missing_hook_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_hook_is_named(monkeypatch):
     monkeypatch.delattr(InductorChoices, torch_compat.matmul_hook())
     torch_compat.matmul_hook.cache_clear()
     try:
@@ -26,21 +19,21 @@ def test_a_missing_hook_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         torch_compat.matmul_hook.cache_clear()
 
 
-def test_changed_arguments_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def hook(self: object, everything: object) -> None: ...
+def test_changed_arguments_are_named(monkeypatch):
+    def hook(self, everything): ...
 
     monkeypatch.setattr(InductorChoices, torch_compat.matmul_hook(), hook)
     assert "has no argument" in torch_compat.why_unusable()
 
 
-def test_a_missing_part_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_part_is_named(monkeypatch):
     import torch._inductor.codecache as codecache
 
     monkeypatch.delattr(codecache, "FxGraphHashDetails")
     assert torch_compat.why_unusable() == "torch._inductor.codecache has no FxGraphHashDetails"
 
 
-def test_provenance_has_the_day_the_facts_and_the_templates_hashes() -> None:
+def test_provenance_has_the_day_the_facts_and_the_templates_hashes():
     provenance = torch_compat.dataset_provenance(seed="7")
     assert provenance["seed"] == ("7",)
     assert time.strptime(provenance["collected"][0], "%Y-%m-%d")
@@ -51,6 +44,6 @@ def test_provenance_has_the_day_the_facts_and_the_templates_hashes() -> None:
     assert set(torch_compat.dataset_provenance(templates=False)) == {"collected"}
 
 
-def test_the_batch_limit_is_that_of_this_release() -> None:
+def test_the_batch_limit_is_that_of_this_release():
     splits = not torch.__version__.startswith(("2.9.", "2.10.", "2.11."))
     assert torch_compat.max_batch_size() == (None if splits else 65535)

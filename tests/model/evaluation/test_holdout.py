@@ -1,7 +1,5 @@
 """A model is judged by what it has not learnt."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

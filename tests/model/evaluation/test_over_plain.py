@@ -1,7 +1,5 @@
 """Decisions over plain torch's, by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -12,10 +12,7 @@ from torch_diode.model.evaluation.regret import (
     problem_slices,
     regret_arrays,
     scores,
-    sliced_scores,
     standard_errors,
-    subset_regrets,
-    time_error,
 )
 from torch_diode.model.features.problem_arrays import ProblemArrays
 from torch_diode.types.problem import MMShape
@@ -80,17 +77,6 @@ def test_rows_are_told_apart_by_the_loads_they_fit():
             assert [n for n, mask in slices.items() if "rows" in n and mask.all()] == [name]
 
 
-def test_empty_slices_are_left_out():
-    found = sliced_scores(np.ones((2, 5)), {"none": np.zeros(2, bool), "both": np.ones(2, bool)})
-    assert list(found) == ["all", "both"]
-
-
-def test_error_of_times_is_a_factor():
-    error = time_error(np.array([1.0, 1.0]), np.array([2.0, 0.5]))
-    assert error.factor == pytest.approx(2.0)
-    assert error.median == pytest.approx(2.0)
-
-
 def test_noise_alone_gives_regret_and_no_noise_gives_none():
     rng = np.random.default_rng(0)
     group = np.repeat(np.arange(200), 10)
@@ -106,11 +92,3 @@ def test_standard_error_of_one_sample_is_borrowed_from_times_like_it():
     errors = standard_errors(spread, repeats, np.full(3, 5.0))
     assert errors[0] == pytest.approx(0.0248, abs=1e-3)
     assert errors[2] == pytest.approx(3 * errors[0])
-
-
-def test_the_best_of_some_over_the_best_of_all():
-    chosen = np.array([False, True, True, False, False])
-    found = subset_regrets(GROUP, TIMES, chosen)
-    assert found[0] == 1.5
-    assert np.isnan(found[1])
-    assert (subset_regrets(GROUP, TIMES, np.ones(5, bool)) == 1).all()

@@ -1,7 +1,5 @@
 """Features of a CPU's problems: one extractor for datasets and compiles, with meaning."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -10,14 +8,13 @@ from hypothesis import given
 
 from tests.cpu_timings import cpu_timings
 from tests.strategies import problems as any_problem
+from torch_diode import Hardware, MMShape
 from torch_diode.hardware import find
 from torch_diode.model.features.cpu import cpu_features
 from torch_diode.model.features.names import CPU_NAMES
 from torch_diode.model.features.problem_arrays import OneProblem, ProblemArrays
 from torch_diode.model.features.roofline import roofline_us
 from torch_diode.model.features.table import feature_table
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
 
 ZEN5 = find("amd-zen5", 2)
 
@@ -32,7 +29,7 @@ def linear(m: int, n: int, k: int, **more: object) -> MMShape:
 
 
 @given(any_problem())
-def test_arrays_and_a_single_problem_agree(problem: MMShape) -> None:
+def test_arrays_and_a_single_problem_agree(problem):
     one = cpu_features(OneProblem(problem, 2), ZEN5)
     arrays = cpu_features(ProblemArrays.of(problem, 2), ZEN5)
     assert one.shape == (1, len(CPU_NAMES))
@@ -40,7 +37,7 @@ def test_arrays_and_a_single_problem_agree(problem: MMShape) -> None:
     assert one == pytest.approx(arrays, rel=1e-5, abs=1e-5)
 
 
-def test_a_dataset_has_the_features_of_its_problems() -> None:
+def test_a_dataset_has_the_features_of_its_problems():
     dataset = cpu_timings(4)
     table = feature_table(dataset, find("amd-zen5", 7))
     for number, row in enumerate(dataset.problems.first.tolist()):
@@ -50,7 +47,7 @@ def test_a_dataset_has_the_features_of_its_problems() -> None:
     assert set(table.labels) == {str(timing.candidate) for timing in dataset}
 
 
-def test_edges_alignment_and_aliasing() -> None:
+def test_edges_alignment_and_aliasing():
     found = values(linear(13, 100, 1024))
     assert found["fill_12_rows"] == pytest.approx(13 / 24)
     assert found["fill_64_columns"] == pytest.approx(100 / 128)
@@ -60,7 +57,7 @@ def test_edges_alignment_and_aliasing() -> None:
     assert turned["row_b_aliases_4096"] == 1
 
 
-def test_more_threads_share_the_work() -> None:
+def test_more_threads_share_the_work():
     problem = linear(512, 768, 768)
     one, two = (float(roofline_us(OneProblem(problem, n), ZEN5)) for n in (1, 2))
     assert one == pytest.approx(2 * two - 1)
@@ -68,12 +65,12 @@ def test_more_threads_share_the_work() -> None:
     assert values(problem, 2)["log2_threads"] == 1
 
 
-def test_a_cpu_of_the_catalog_is_the_same_whatever_its_caches_are_reported_as() -> None:
+def test_a_cpu_of_the_catalog_is_the_same_whatever_its_caches_are_reported_as():
     odd = replace(ZEN5, l3_bytes=1 << 30)
     assert values(linear(64, 64, 64), hardware=odd) == values(linear(64, 64, 64))
 
 
-def test_an_unknown_cpu_has_plausible_rates() -> None:
+def test_an_unknown_cpu_has_plausible_rates():
     wide = Hardware("abacus-8", "cpu", "x86_64", threads=4, instruction_sets=("avx2", "avx512f"))
     narrow = Hardware("abacus-7", "cpu", "x86_64", threads=4)
     times = [float(roofline_us(OneProblem(linear(2048, 2048, 2048), 4), h)) for h in (wide, narrow)]

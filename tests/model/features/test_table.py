@@ -38,3 +38,12 @@ def test_the_more_certain_measurement_counts_more(timings, h200):
     again = replace(first, method="again", time_us=first.time_us * 1.1, spread=0.01, repeats=99)
     table = feature_table(Dataset.from_timings([first, *timings[1:], again]), h200)
     assert table.time_us[0] == pytest.approx(again.time_us, rel=0.01)
+
+
+def test_the_best_of_some_over_the_best_of_all(timings, h200):
+    table = feature_table(Dataset.from_timings(timings), h200)
+    slowest = table.time_us == table.time_us.max()
+    regrets = table.subset_regrets(slowest)
+    (problem,) = np.flatnonzero(np.isfinite(regrets))
+    assert regrets[problem] == table.time_us.max() / table.best_times()[problem]
+    assert (table.subset_regrets(np.ones(len(table.rows), bool)) == 1).all()

@@ -1,19 +1,15 @@
 """Features of the vendor library: tiles, splits and alignment follow from the problem."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.samples import H200
 from tests.strategies import problems as any_problem
-from torch_diode.hardware import known
 from torch_diode.model.features.names import SPLIT_NAMES, VENDOR_NAMES
 from torch_diode.model.features.problem_arrays import ProblemArrays
 from torch_diode.model.features.vendor import split_features, vendor_features
 from torch_diode.types.problem import MMShape
-
-H200 = known("nvidia-h200")
 
 
 def named(problem):
@@ -28,20 +24,10 @@ def test_tiles_and_their_use_follow_from_the_sizes():
     assert f["128x128_fill"] == pytest.approx(300 / 384)
 
 
-def test_a_batch_has_as_many_tiles_more():
-    one, many = (named(MMShape("bmm", M=128, N=128, K=64, B=b)) for b in (1, 8))
-    assert many["64x64_tiles"] - one["64x64_tiles"] == pytest.approx(3)
-
-
 def test_splitting_k_helps_a_deep_problem_and_not_a_wide_one():
     deep, wide = (named(MMShape("mm", M=m, N=m, K=k)) for m, k in ((128, 65536), (8192, 256)))
     assert deep["128x128_split_16"] < deep["128x128_time"]
     assert wide["128x128_split_16"] > wide["128x128_time"]
-
-
-@pytest.mark.parametrize(("k", "aligned"), [(64, 1.0), (8, 1.0), (4, 0.0), (7, 0.0)])
-def test_rows_on_16_bytes(k, aligned):
-    assert named(MMShape("mm", M=64, N=64, K=k))["a_aligned_16"] == aligned
 
 
 def test_a_split_is_a_batch_of_shallower_problems():
@@ -64,8 +50,3 @@ def test_any_problem_has_finite_features_of_every_name(problem):
     assert splits.shape == (3, len(SPLIT_NAMES))
     assert np.isfinite(vendor).all()
     assert np.isfinite(splits).all()
-
-
-def test_no_splits_are_no_rows(table):
-    assert table.splits.shape == (0, len(SPLIT_NAMES))
-    assert (table.split == -1).all()

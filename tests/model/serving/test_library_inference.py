@@ -1,23 +1,18 @@
 """A CPU's network in numpy: torch's numbers, for whatever candidates are on offer."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
 
 from tests.cpu_timings import LABELS
+from torch_diode import Candidate, Candidates, Hardware, MMShape, ModelHeuristic
 from torch_diode.hardware import find
-from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.heuristics.testing.conformance import check_heuristic
 from torch_diode.model.checkpoint import load_model, load_network
 from torch_diode.model.features.cpu import cpu_features
 from torch_diode.model.features.problem_arrays import OneProblem, ProblemArrays
 from torch_diode.model.features.roofline import roofline_us
-from torch_diode.types.candidate import Candidate, CppGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
+from torch_diode.types.candidate import CppGEMMConfig
 
 ZEN5 = find("amd-zen5", 2)
 PROBLEM = MMShape("mm", 64, 512, 384, dtype="float32", transpose_b=True)

@@ -1,7 +1,5 @@
 """numpy's number of threads is restored, whichever user leaves last."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """The candidates a network is taught or told again: those it would choose among."""
 
-from __future__ import annotations
-
 import os
 import signal
 
@@ -50,10 +48,14 @@ def test_a_seed_draws_other_others(network, h200):
     assert [list(some) for some in once] != [list(some) for some in other]
 
 
-def test_a_process_that_is_killed_costs_time_only(network, h200, monkeypatch):
-    alone = near(network, h200)
+@pytest.fixture
+def several_processes(monkeypatch):
     monkeypatch.setattr(candidate_sampling, "_PROBLEMS_PER_PROCESS", 2)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
+
+
+@pytest.mark.usefixtures("several_processes")
+def test_a_process_that_is_killed_costs_time_only(network, h200, monkeypatch):
     this, ask = os.getpid(), candidate_sampling._Sampler.__call__
 
     def dying(self, number, problem):
@@ -61,22 +63,18 @@ def test_a_process_that_is_killed_costs_time_only(network, h200, monkeypatch):
             os.kill(os.getpid(), signal.SIGKILL)
         return ask(self, number, problem)
 
+    together = near(network, h200)
     monkeypatch.setattr(candidate_sampling._Sampler, "__call__", dying)
-    assert [list(some) for some in near(network, h200)] == [list(some) for some in alone]
+    assert [list(some) for some in near(network, h200)] == [list(some) for some in together]
 
 
+@pytest.mark.usefixtures("several_processes")
 def test_many_processes_find_what_one_does(network, h200, monkeypatch):
-    alone = near(network, h200)
-    monkeypatch.setattr(candidate_sampling, "_PROBLEMS_PER_PROCESS", 2)
-    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    ask = candidate_sampling._Sampler.__call__
     monkeypatch.setattr(
-        candidate_sampling._Sampler, "__call__", _told(candidate_sampling._Sampler.__call__)
+        candidate_sampling._Sampler, "__call__", lambda *given: (ask(*given), os.getpid())
     )
     together = near(network, h200)
-    assert [list(some) for some, _ in together] == [list(some) for some in alone]
     assert os.getpid() not in {pid for _, pid in together}
-
-
-def _told(near_one):
-    """The same, and which process found it."""
-    return lambda *given: (near_one(*given), os.getpid())
+    monkeypatch.undo()
+    assert [list(some) for some, _ in together] == [list(some) for some in near(network, h200)]

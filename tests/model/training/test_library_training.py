@@ -1,7 +1,5 @@
 """Training of a CPU's network."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

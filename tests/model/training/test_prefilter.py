@@ -1,7 +1,5 @@
 """The prefilter keeps the candidates that count: the top of the ranking is unchanged."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -9,18 +7,16 @@ import pytest
 import torch
 
 from tests.model.serving.test_inference import made
+from torch_diode import Candidates, MMShape, ModelRegistry
 from torch_diode.candidates.space import candidate_space
 from torch_diode.files.datasets import read_dataset
 from torch_diode.model.checkpoint import load_model, load_network
 from torch_diode.model.evaluation.scoring import predict_times
 from torch_diode.model.features.table import feature_table
-from torch_diode.model.registry import ModelRegistry
 from torch_diode.model.serving.inference import NumpyNetwork
 from torch_diode.model.serving.layers import PREFILTERED
 from torch_diode.model.training.batches import ProblemBatches
 from torch_diode.model.training.prefilter import fit_prefilter
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.problem import MMShape
 
 APART = Path(__file__).parents[3] / "diode_datasets/matmul/nvidia-h200/validation"
 

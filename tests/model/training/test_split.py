@@ -1,7 +1,5 @@
 """Parts that share no problem."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from torch_diode.model.training.split import held_out, split
@@ -33,13 +31,6 @@ def test_one_size_falls_on_one_side_in_every_dtype_and_layout(table):
 def test_a_problem_keeps_its_side_whatever_stands_beside_it(table):
     some = np.arange(0, len(table.problem), 3)
     assert np.array_equal(held_out(table.arrays.take(some), 0.4), held_out(table.arrays, 0.4)[some])
-
-
-def test_a_split_has_all_three_parts(table):
-    test, check = split(table.arrays, 0.15, 0.10)
-    assert not (test & check).any()
-    assert np.array_equal(test, held_out(table.arrays, 0.15))
-    assert np.array_equal(check, held_out(table.arrays, 0.10, skip=0.15))
 
 
 def test_few_problems_are_trained_on_and_stopped_by_but_not_tested_on(table):

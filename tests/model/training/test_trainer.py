@@ -1,8 +1,5 @@
 """Training on a few real problems: it learns, repeats itself, and goes on where it stopped."""
 
-from __future__ import annotations
-
-import csv
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +10,7 @@ from tests.model.conftest import rows_of
 from torch_diode.model.evaluation.scoring import best_shift, evaluate_predictions, predict_times
 from torch_diode.model.training.batches import ProblemBatches
 from torch_diode.model.training.losses import listwise_loss, regression_loss
-from torch_diode.model.training.trainer import TrainingOptions, split_table, train, write_history
+from torch_diode.model.training.trainer import TrainingOptions, split_table, train
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
 SMALL = TrainingOptions(
@@ -34,12 +31,6 @@ def parts(table):
 @pytest.fixture(scope="module")
 def trained(parts):
     return train(parts, SMALL)
-
-
-def test_parts_share_no_problem(parts):
-    groups = [set(part.group.tolist()) for part in (parts.train, parts.validation, parts.test)]
-    assert sum(map(len, groups)) == len(set.union(*groups))
-    assert all(groups)
 
 
 def test_a_few_epochs_beat_aten_alone_at_three(trained, parts):
@@ -105,13 +96,6 @@ def test_training_on_from_a_network_never_ends_worse_on_validation(trained, part
     assert further.history[0]["epoch"] == 0
 
 
-def test_training_on_keeps_the_norms_it_was_trained_with(trained, parts):
-    further = train(parts, replace(SMALL, epochs=1), initial=weights_of(trained))
-    for name, value in trained.network.state_dict().items():
-        if ".mean" in name or ".scale" in name:
-            assert torch.equal(value, further.network.state_dict()[name]), name
-
-
 def test_where_aten_was_never_timed_it_counts_as_the_best_config(table):
     keep = ~table.is_aten
     without = rows_of(table, keep)
@@ -134,22 +118,6 @@ def test_aten_alone_is_nothing_to_train_on(table):
 def test_too_few_problems_are_refused(table):
     with pytest.raises(EmptySelectionError, match="training"):
         split_table(table.take(np.arange(len(table.problem)) < 1), SMALL)
-
-
-def test_history_is_a_csv(trained, tmp_path):
-    write_history(tmp_path / "h.csv", trained.history)
-    rows = list(csv.DictReader((tmp_path / "h.csv").open()))
-    assert [row["epoch"] for row in rows] == ["1", "2", "3", "4"]
-    assert rows[0]["regret@1"] == ""
-    assert float(rows[1]["regret@1"]) > 1
-
-
-def test_batches_hold_every_config_of_every_problem_once(table):
-    batches = ProblemBatches(table)
-    rows = [batch.rows for batch in batches.draw(7, np.random.default_rng(0))]
-    assert np.array_equal(np.sort(np.concatenate(rows)), np.flatnonzero(~table.is_aten))
-    for batch in batches.draw(7):
-        assert len(np.unique(table.group[batch.rows])) == len(batch)
 
 
 def test_the_truth_has_the_least_of_every_loss(table):

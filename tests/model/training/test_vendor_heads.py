@@ -1,23 +1,18 @@
 """Problems with ATen alone, and splits of K, on their way through training to a ranking."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from torch_diode import Candidate, Candidates, Dataset, MMShape
 from torch_diode.candidates.gpu.eligibility import k_splits
 from torch_diode.model.evaluation.scoring import predict_log_ratio, predict_times
 from torch_diode.model.features.table import feature_table
 from torch_diode.model.serving.inference import NumpyNetwork
 from torch_diode.model.training.batches import aten_calls, split_calls
 from torch_diode.model.training.trainer import TrainingOptions, split_table, train
-from torch_diode.types.candidate import Candidate
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.dataset import Dataset
-from torch_diode.types.problem import MMShape
 
 OPTIONS = TrainingOptions(
     shape={"hidden": 8, "layers": 1, "aten_hidden": 16},

@@ -1,15 +1,14 @@
 """`collect` as a program calls it, on the CPU."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 
 import pytest
 
+from torch_diode import MMShape, OperationShapeSet, Progress, ShapeSampling
 from torch_diode.collection.plan import libraries
-from torch_diode.collection.sampling_options import ShapeSampling
 from torch_diode.collection.workers.fork_safety import run_in_subprocess
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import write_shapes
@@ -18,20 +17,15 @@ from torch_diode.toolkit.collecting.collect import (
     CollectionResult,
     CollectOptions,
     collect,
-    select_problems,
 )
 from torch_diode.toolkit.collecting.run import default_lists
-from torch_diode.toolkit.progress import Progress
 from torch_diode.types.errors import (
-    EmptySelectionError,
     FileFaultError,
     InvalidValueError,
     MissingPartError,
 )
-from torch_diode.types.problem import MMShape
-from torch_diode.types.shapes import OperationShapeSet
 
-CPU = CollectOptions(device="cpu", seed=42)
+CPU = CollectOptions(device="cpu", libraries_only=True, seed=42)
 SMALL = ShapeSampling(12, max_size=64)
 PROBLEMS = (
     MMShape("mm", 32, 48, 64, dtype="float32", transpose_b=True),
@@ -80,12 +74,6 @@ def test_drawn_problems_are_timed_and_progress_is_reported(tmp_path):
     assert "12 problems in" in messages(reports)
 
 
-def test_the_seed_decides_what_is_drawn(tmp_path):
-    first, second = (collect(tmp_path / f"{n}.json", SMALL, CPU).problems for n in "ab")
-    other = collect(tmp_path / "c.json", SMALL, CollectOptions(device="cpu", seed=43)).problems
-    assert first == second != other
-
-
 def test_problems_may_be_a_sequence_a_shape_set_or_its_file(tmp_path):
     two = PROBLEMS[:2]
     write_shapes(OperationShapeSet.of(two), tmp_path / "shapes.json")
@@ -96,21 +84,11 @@ def test_problems_may_be_a_sequence_a_shape_set_or_its_file(tmp_path):
         assert set(result.problems) == set(two)
 
 
-def test_problems_are_selected_by_operation_and_dtype():
-    assert select_problems(PROBLEMS, ["mm"], ["float32"]) == PROBLEMS[:1]
-    with pytest.raises(EmptySelectionError, match="it has addmm float32, mm float32, mm float64"):
-        select_problems(PROBLEMS, ["bmm"])
-    with pytest.raises(InvalidValueError, match="operations: got 'mn'"):
-        select_problems(PROBLEMS, ["mn"])
-    with pytest.raises(InvalidValueError, match="expected a MMShape"):
-        select_problems([(32, 48, 64)])
-
-
 def test_an_interrupt_keeps_the_finished_problems_and_the_same_call_continues(tmp_path):
     reports: list[Progress] = []
     stop = interrupt_after(5)
 
-    def report(progress: Progress) -> None:
+    def report(progress):
         reports.append(progress)
         stop(progress)
 
@@ -136,7 +114,7 @@ def report(progress):
     if progress.done == 7:
         os.kill(os.getpid(), signal.SIGKILL)
 
-options = torch_diode.CollectOptions(device="cpu", seed=42)
+options = torch_diode.CollectOptions(device="cpu", libraries_only=True, seed=42)
 torch_diode.collect("t.parquet", ShapeSampling(12, max_size=64), options, progress=report)
 """
     ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=False)
@@ -151,7 +129,7 @@ torch_diode.collect("t.parquet", ShapeSampling(12, max_size=64), options, progre
     ("sampling", "options", "difference"),
     [
         (ShapeSampling(13, max_size=64), CPU, "num-shapes 12; got 13"),
-        (SMALL, CollectOptions(device="cpu", seed=43), "seed 42; got 43"),
+        (SMALL, CollectOptions(device="cpu", libraries_only=True, seed=43), "seed 42; got 43"),
     ],
 )
 def test_an_unfinished_output_is_continued_only_with_its_own_settings(
@@ -168,7 +146,7 @@ def test_a_finished_output_is_refused_replaced_or_accepted(tmp_path):
     collect(output, SMALL, CPU)
     with pytest.raises(FileFaultError, match="exists already"):
         collect(output, SMALL, CPU)
-    accepting = CollectOptions(device="cpu", seed=42, accept_finished=True)
+    accepting = CollectOptions(device="cpu", libraries_only=True, seed=42, accept_finished=True)
     before = output.read_bytes()
     result = collect(output, SMALL, accepting)
     assert result.reused
@@ -176,7 +154,7 @@ def test_a_finished_output_is_refused_replaced_or_accepted(tmp_path):
     assert output.read_bytes() == before
     with pytest.raises(FileFaultError, match="not known to be collected with these options"):
         collect(output, ShapeSampling(3, max_size=64), accepting)
-    again = CollectOptions(device="cpu", seed=42, overwrite=True)
+    again = CollectOptions(device="cpu", libraries_only=True, seed=42, overwrite=True)
     assert not collect(output, SMALL, again).reused
 
 
@@ -186,7 +164,7 @@ TWO_CORES = pytest.mark.skipif(detect("cpu").units < 2, reason="needs two cores"
 @TWO_CORES
 def test_every_problem_is_timed_once_per_thread_count(tmp_path):
     reports: list[Progress] = []
-    options = CollectOptions(device="cpu", threads=(2, 1), chunk_size=2)
+    options = CollectOptions(device="cpu", libraries_only=True, threads=(2, 1), chunk_size=2)
     result = collect(tmp_path / "t.parquet", SMALL, options, progress=reports.append)
     assert "12 problems in" in messages(reports)
     for text in ("2 threads", "1 thread"):
@@ -200,11 +178,15 @@ def test_every_problem_is_timed_once_per_thread_count(tmp_path):
 
 @TWO_CORES
 def test_an_interrupted_collection_continues_at_its_thread_count(tmp_path):
-    options = CollectOptions(device="cpu", seed=42, threads=(1, 2))
+    options = CollectOptions(device="cpu", libraries_only=True, seed=42, threads=(1, 2))
     with pytest.raises(KeyboardInterrupt):
         collect(tmp_path / "t.parquet", SMALL, options, progress=interrupt_after(15))
     with pytest.raises(FileFaultError, match=r"with threads \[1, 2\]; got \[1\]"):
-        collect(tmp_path / "t.parquet", SMALL, CollectOptions(device="cpu", seed=42, threads=(1,)))
+        collect(
+            tmp_path / "t.parquet",
+            SMALL,
+            CollectOptions(device="cpu", libraries_only=True, seed=42, threads=(1,)),
+        )
     reports: list[Progress] = []
     result = collect(tmp_path / "t.parquet", SMALL, options, progress=reports.append)
     assert "15 problems are done" in messages(reports)
@@ -215,38 +197,18 @@ def test_an_interrupted_collection_continues_at_its_thread_count(tmp_path):
 def test_wrong_threads_and_workers_are_refused(tmp_path):
     cores = detect("cpu").units
     with pytest.raises(InvalidValueError, match=f"--threads: got 4000; expected at most {cores}"):
-        collect(tmp_path / "t.json", SMALL, CollectOptions(device="cpu", threads=(1, 4000)))
+        collect(
+            tmp_path / "t.json",
+            SMALL,
+            CollectOptions(device="cpu", libraries_only=True, threads=(1, 4000)),
+        )
     with pytest.raises(InvalidValueError, match="threads: got 0"):
-        CollectOptions(device="cpu", threads=(0,))
+        CollectOptions(device="cpu", libraries_only=True, threads=(0,))
     with pytest.raises(InvalidValueError, match="--threads: got 2 for cuda:0; expected none"):
         CollectOptions(device="cuda:0", threads=(2,))
     with pytest.raises(InvalidValueError, match="--workers: got 2; expected one on a CPU"):
-        CollectOptions(device="cpu", workers=2)
+        CollectOptions(device="cpu", libraries_only=True, workers=2)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A real file system of a few pages."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)]
-    if not shutil.which("mount") or subprocess.call(mount, stderr=subprocess.DEVNULL):
-        pytest.skip("mounting is not permitted here")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
-
-
-def test_a_full_disk_is_a_clear_stop_and_with_more_space_the_same_call_continues(small_disk):
-    many = ShapeSampling(60, max_size=32)
-    with pytest.raises(FileFaultError, match="No space left on device; all finished problems are"):
-        collect(small_disk / "t.parquet", many, CPU)
-    subprocess.run(["mount", "-o", "remount,size=4m", str(small_disk)], check=True)
-    reports: list[Progress] = []
-    result = collect(small_disk / "t.parquet", many, CPU, progress=reports.append)
-    assert " problems are done" in messages(reports)
-    assert [path.name for path in small_disk.iterdir()] == ["t.parquet"]
-    assert len(result.dataset.problems) == 60
 
 
 @pytest.mark.parametrize(
@@ -264,8 +226,12 @@ def test_a_problem_that_cannot_be_timed_is_refused(problem, reason, tmp_path):
 
 def test_what_the_device_cannot_do_is_refused(tmp_path):
     with pytest.raises(MissingPartError, match="feedback: got the CPU; expected a GPU"):
-        collect(tmp_path / "t.json", SMALL, CollectOptions(device="cpu", method="feedback"))
-    shared = CollectOptions(device="cpu", method="feedback", ray="auto")
+        collect(
+            tmp_path / "t.json",
+            SMALL,
+            CollectOptions(device="cpu", libraries_only=True, method="feedback"),
+        )
+    shared = CollectOptions(device="cpu", libraries_only=True, method="feedback", ray="auto")
     with pytest.raises(InvalidValueError, match="got --method feedback; expected sweep"):
         collect(tmp_path / "t.json", SMALL, shared)
 

@@ -1,17 +1,11 @@
 import pytest
 
-from torch_diode.collection.sampling_options import ShapeSampling
+from torch_diode import Candidate, CollectOptions, Dataset, MMShape, ShapeSampling, Timing, collect
 from torch_diode.files.datasets import read_dataset, write_dataset
-from torch_diode.toolkit.collecting import create_validation as module
-from torch_diode.toolkit.collecting.collect import CollectOptions, collect
 from torch_diode.toolkit.collecting.create_validation import create_validation
-from torch_diode.types.candidate import Candidate
-from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
-from torch_diode.types.problem import MMShape
-from torch_diode.types.timing import Timing
 
-CPU = CollectOptions(device="cpu", seed=42)
+CPU = CollectOptions(device="cpu", libraries_only=True, seed=42)
 
 
 def few(count: int) -> ShapeSampling:
@@ -126,28 +120,3 @@ def test_listed_problems_that_training_has_are_left_out(folder, messages):
     assert result.problems == (fresh,)
     with pytest.raises(EmptySelectionError, match="all of them in training data"):
         create_validation("w.parquet", [old], CPU)
-
-
-def test_the_search_for_training_data_is_limited(folder, messages, monkeypatch):
-    monkeypatch.setattr(module, "_MOST", 1)
-    write_dataset(training(MMShape("mm", 8, 8, 8)), folder / "more" / "train.parquet")
-    write_dataset(training(MMShape("mm", 8, 8, 8)), folder / "train.parquet")
-    assert len(module.nearby_datasets(folder / "v.parquet", messages.append)) == 1
-    assert "not looked into: 1 more folders; name training data with --exclude" in messages
-    assert "not looked into: 1 more files; name training data with --exclude" in messages
-
-
-def test_a_folder_that_cannot_be_read_is_reported(folder, messages, monkeypatch):
-    """Root can read any folder, so reading fails by a patch."""
-    closed = folder / "closed"
-    closed.mkdir()
-    real = module.shards
-
-    def look_into(path):
-        if path == closed:
-            raise FileFaultError(f"{path}: Permission denied")
-        return real(path)
-
-    monkeypatch.setattr(module, "shards", look_into)
-    files = module.nearby_datasets(folder / "v.parquet", messages.append)
-    assert files == [folder / "train.msgpack", closed]

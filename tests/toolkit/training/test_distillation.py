@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from torch_diode import MMShape, Progress, TrainOptions
 from torch_diode.candidates import candidate_space
 from torch_diode.files.datasets import read_dataset
 from torch_diode.model.evaluation.scoring import predict_log_ratio
@@ -14,21 +15,20 @@ from torch_diode.model.features.names import TEMPLATES
 from torch_diode.model.features.table import feature_table
 from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.serving.inference import NumpyNetwork
-from torch_diode.model.training.distillation import DistillationOptions
 from torch_diode.model.training.trainer import SplitTables, TrainingOptions, split_table, train
-from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
+from torch_diode.toolkit.progress import ProgressCallback, log_progress
 from torch_diode.toolkit.training import distillation as module
-from torch_diode.toolkit.training.distillation import distill_teachers, distillation_set
-from torch_diode.toolkit.training.options import TrainOptions
+from torch_diode.toolkit.training.distillation import (
+    DistillationOptions,
+    distill_teachers,
+    distillation_set,
+)
 from torch_diode.toolkit.training.train import train as train_model
-from torch_diode.types.dataset import Dataset
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
 
 OPTIONS = TrainingOptions(shape={"hidden": 16}, epochs=3, aten_epochs=2, batch_problems=16)
 
 
-def test_new_problems_have_the_sizes_and_kinds_of_measured_ones() -> None:
+def test_new_problems_have_the_sizes_and_kinds_of_measured_ones():
     old = [
         MMShape("mm", 3 + i, 64 * (1 + i % 5), 128 * (1 + i % 7), transpose_b=bool(i % 2))
         for i in range(60)
@@ -46,7 +46,7 @@ def test_new_problems_have_the_sizes_and_kinds_of_measured_ones() -> None:
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick(monkeypatch):
     """Teachers and distillation that take seconds."""
     small = {**module._TEACHER, "shape": {"hidden": 16}, "epochs": 3}
     for name, value in (("_TEACHER", small), ("_BEST", 12), ("_OTHERS", 8), ("_DRAWN_SHARE", 0.5)):
@@ -58,12 +58,12 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def dataset(timings: Path) -> Dataset:
+def dataset(timings):
     return read_dataset(timings / "train.parquet")
 
 
 @pytest.fixture
-def parts(dataset: Dataset, h200: Hardware) -> SplitTables:
+def parts(dataset, h200):
     return split_table(feature_table(dataset, h200), OPTIONS)
 
 
@@ -78,8 +78,8 @@ def teachers_of(
 
 @pytest.mark.usefixtures("quick")
 def test_distillation_brings_the_model_nearer_to_the_mean_of_all_networks(
-    parts: SplitTables, dataset: Dataset, h200: Hardware, tmp_path: Path
-) -> None:
+    parts, dataset, h200, tmp_path
+):
     teachers = teachers_of(parts, [tmp_path / "a", tmp_path / "b"])
     first, second = (network.out.weight.detach().numpy() for network in teachers)
     assert not np.array_equal(first, second), "each teacher has a seed of its own"
@@ -106,13 +106,11 @@ def test_distillation_brings_the_model_nearer_to_the_mean_of_all_networks(
 
 
 @pytest.mark.usefixtures("quick")
-def test_teachers_that_were_stopped_continue_and_end_the_same(
-    parts: SplitTables, tmp_path: Path
-) -> None:
+def test_teachers_that_were_stopped_continue_and_end_the_same(parts, tmp_path):
     options = replace(OPTIONS, evaluate_every=1)
     whole = teachers_of(parts, [tmp_path / "a", tmp_path / "b"], options)
 
-    def stop(report: Progress) -> None:
+    def stop(report):
         if report.done == 3:
             raise KeyboardInterrupt
 
@@ -127,9 +125,7 @@ def test_teachers_that_were_stopped_continue_and_end_the_same(
 
 
 @pytest.mark.usefixtures("quick")
-def test_training_with_teachers_leaves_the_model_alone(
-    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_training_with_teachers_leaves_the_model_alone(dataset, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     (tmp_path / "m.pt.teacher-7").write_text("left by a run with more teachers")
     reports: list[Progress] = []

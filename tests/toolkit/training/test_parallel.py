@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not module.can_fork(), reason="needs fork, and n
 
 
 @pytest.fixture(autouse=True)
-def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def two_cores(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
 
 
@@ -51,7 +51,7 @@ def failing(job: TrainingJob[None], fail: Callable[[], object]) -> TrainingJob[N
     return TrainingJob(job.name, job.epochs, train)
 
 
-def test_each_network_has_a_process_of_its_own(tmp_path: Path) -> None:
+def test_each_network_has_a_process_of_its_own(tmp_path):
     paths = [tmp_path / name for name in "abc"]
     reports = run([writing(path) for path in paths])
     assert text_of(reports).strip() == "3 networks, 2 side by side"
@@ -62,16 +62,11 @@ def test_each_network_has_a_process_of_its_own(tmp_path: Path) -> None:
     assert str(os.getpid()) not in set.union(*numbers)
 
 
-def test_one_job_needs_no_process(tmp_path: Path) -> None:
-    run([writing(tmp_path / "a")])
-    assert not (tmp_path / "a").exists(), "the caller trains it"
-
-
 def run_out() -> None:
     raise RuntimeError("out of memory\nand much more")
 
 
-def test_one_that_fails_or_is_killed_leaves_the_others_alone(tmp_path: Path) -> None:
+def test_one_that_fails_or_is_killed_leaves_the_others_alone(tmp_path):
     jobs = [
         failing(writing(tmp_path / "full"), run_out),
         failing(writing(tmp_path / "killed"), lambda: os.kill(os.getpid(), signal.SIGKILL)),
@@ -91,7 +86,7 @@ def refuse() -> None:
     raise InvalidValueError("state: got other data; expected the same")
 
 
-def test_an_error_of_the_user_ends_all(tmp_path: Path) -> None:
+def test_an_error_of_the_user_ends_all(tmp_path):
     waiting = failing(writing(tmp_path / "long"), lambda: time.sleep(600))
     with pytest.raises(InvalidValueError, match="other data"):
         run([failing(writing(tmp_path / "refused"), refuse), waiting])
@@ -105,10 +100,10 @@ def assert_ended(path: Path) -> None:
             os.kill(int(number), 0)
 
 
-def test_ctrl_c_leaves_no_process_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_leaves_no_process_behind(tmp_path, monkeypatch):
     path = tmp_path / "a"
 
-    def interrupted(*_: object) -> None:
+    def interrupted(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module._JointReport, "epoch", interrupted)
@@ -119,7 +114,7 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path, monkeypatch: pytest.Mon
     assert_ended(tmp_path / "b")
 
 
-def test_without_fork_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_fork_nothing_is_started(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     reports = run([writing(tmp_path / "a"), writing(tmp_path / "b")])
     assert text_of(reports) == "2 networks, one after the other"

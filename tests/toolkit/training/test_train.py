@@ -1,14 +1,11 @@
 """train() as a Python function; tests/cli has the command."""
 
 import csv
-import json
 
 import pytest
-import torch
 
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.model.checkpoint import load_model, load_weights
-from torch_diode.model.training import trainer
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.toolkit.training.train import train
 from torch_diode.types.errors import (
@@ -48,35 +45,6 @@ def test_the_result_has_the_model_its_scores_and_its_files(dataset, tmp_path, tr
     assert any("problems to train on" in report.message for report in reports)
     same = load_model(trained).fingerprint()
     assert load_model(result.path).fingerprint() == same, "a seed gives the same model again"
-
-
-def test_the_card_has_scores_and_plots(trained):
-    card = json.loads(trained.with_suffix(".json").read_text())
-    assert "held out of training" in card["judged_on"]
-    assert card["held_out"]["model"]["all"][0]["k"] == 1
-    text = trained.with_suffix(".md").read_text()
-    plots = list(trained.parent.glob("quick-*.*"))
-    assert len(plots) == 3
-    assert sum(plot.stat().st_size for plot in plots) < 200_000
-    assert all(plot.name in text for plot in plots)
-
-
-def test_few_threads_are_used_however_many_cores_there_are(dataset, tmp_path, monkeypatch):
-    counts = []
-
-    def stop(*_, **__):
-        counts.append(torch.get_num_threads())
-        raise MissingPartError("enough")
-
-    monkeypatch.setattr(trainer, "train", stop)
-    before = torch.get_num_threads()
-    torch.set_num_threads(6)
-    try:
-        with pytest.raises(MissingPartError, match="enough"):
-            train(dataset, tmp_path / "m.pt", TrainOptions(**QUICK))
-        assert (counts, torch.get_num_threads()) == ([4], 6)
-    finally:
-        torch.set_num_threads(before)
 
 
 def test_a_stopped_run_continues_and_ends_the_same(dataset, tmp_path):
@@ -129,13 +97,6 @@ def test_fine_tuning_keeps_what_the_initial_model_covers(trained, dataset, tmp_p
     assert after.ranges["M"][1] >= before.ranges["M"][1]
     with pytest.raises(InvalidValueError, match="got hidden 32 with a model to start from that"):
         train(mine, tmp_path / "x.pt", TrainOptions(init_from=str(trained), hidden_dim=32))
-
-
-def test_the_shipped_model_can_be_fine_tuned(dataset, tmp_path):
-    reports = []
-    options = TrainOptions(init_from="shipped", num_epochs=1)
-    train(dataset, tmp_path / "m.pt", options, progress=reports.append)
-    assert any(report.message.startswith("Starting from") for report in reports)
 
 
 def test_a_model_worse_than_aten_is_not_written_if_it_must_beat_it(dataset, tmp_path):

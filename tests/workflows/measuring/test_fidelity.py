@@ -1,21 +1,13 @@
 import numpy as np
 import pytest
 
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import EmptySelectionError
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
-from torch_diode.types.timing import Timing
+from torch_diode import Candidate, Dataset, MMShape, Timing, TritonGEMMConfig
 from workflows.measuring.fidelity import (
     agreements,
-    as_table,
-    by_size,
     rank_correlation,
-    size_class,
 )
 
-TINY, LARGE = MMShape("mm", 64, 64, 64), MMShape("mm", 8192, 4096, 4096)
+TINY = MMShape("mm", 64, 64, 64)
 ATEN = Candidate("aten")
 CONFIGS = [
     Candidate("triton::mm", TritonGEMMConfig(64, 64, 32, num_stages=s, num_warps=w))
@@ -60,28 +52,3 @@ def test_bias_and_regret_of_a_problem():
     assert found.regret == pytest.approx(9.0 / 4.5)
     assert found.bias == pytest.approx((0.9**5 * 4.5 / 11) ** (1 / 6))
     assert 0.5 < found.rank_correlation < 1
-
-
-def test_configs_timed_one_way_only_are_excluded():
-    times = dict(zip(CONFIGS, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), strict=True))
-    failed = {**times, CONFIGS[0]: None}
-    (found,) = agreements(dataset({TINY: times}, "static"), dataset({TINY: failed}, "sweep"))
-    assert (found.configs, found.aten, found.regret) == (5, None, 1.0)
-    few = dict(list(times.items())[:4])
-    with pytest.raises(EmptySelectionError, match="5 configs"):
-        agreements(dataset({TINY: times}, "static"), dataset({TINY: few}, "sweep"))
-
-
-def test_the_table_has_a_row_per_size_class_and_one_for_all(h200: Hardware):
-    times = dict(zip(CONFIGS, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), strict=True))
-    both = {TINY: times, LARGE: {c: 100 * t for c, t in times.items()}}
-    found = agreements(dataset(both, "static"), dataset(both, "sweep"))
-    rows = by_size(found, h200)
-    assert [(r.name, r.problems, r.timings) for r in rows] == [
-        ("tiny", 1, 6),
-        ("large", 1, 6),
-        ("all", 2, 12),
-    ]
-    assert all(r.rank_correlation == pytest.approx(1) and r.regret == 1 for r in rows)
-    assert len(as_table(rows).splitlines()) == 4
-    assert (size_class(TINY, h200), size_class(LARGE, h200)) == ("tiny", "large")

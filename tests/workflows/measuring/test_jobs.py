@@ -1,13 +1,9 @@
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 
 from torch_diode.types.errors import InvalidValueError
 from workflows.measuring.jobs import (
     Failed,
     catch_job_errors,
-    enter_for_process_lifetime,
     one_line,
 )
 
@@ -22,22 +18,9 @@ def test_an_error_becomes_a_result_in_one_line():
 
 
 def test_an_error_of_the_check_after_a_failed_job_propagates():
-    def look() -> None:
+    def look():
         raise RuntimeError("an error of the GPU stays")
 
     assert catch_job_errors(int, look)("7") == 7
     with pytest.raises(RuntimeError, match="stays"):
         catch_job_errors(int, look)("x")
-
-
-def test_a_context_for_the_process_lifetime_is_not_left():
-    seen = []
-
-    @contextmanager
-    def context() -> Iterator[str]:
-        seen.append("in")
-        yield "value"
-        seen.append("out")
-
-    assert enter_for_process_lifetime(context()) == "value"
-    assert seen == ["in"]

@@ -1,13 +1,11 @@
 """Problems through two pools of real processes."""
 
-import itertools
 import os
 import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from multiprocessing.connection import wait
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -101,12 +99,6 @@ def test_every_problem_is_timed_with_its_kernels_each_compiled_once():
     assert sorted(map(str, spec.compiled_keys)) == ["a", "b", "c", "d"]
 
 
-def test_a_started_problem_is_compiled_before_the_next():
-    spec = Letters("cab", "fed")
-    run(spec, members=1)
-    assert spec.compiled_keys == ["c", "a", "b", "f", "e", "d"]
-
-
 def test_a_problem_is_timed_without_the_kernels_that_fail():
     spec = Letters("a?b")
     spec.kernels = lambda number, answer: {c: f"compile {c}" for c in "a?b#!"}  # type: ignore[method-assign]
@@ -144,23 +136,8 @@ def test_near_the_deadline_too_few_kernels_do_not_suffice():
     assert spec.saved[-1] == 0
 
 
-def test_after_the_deadline_finished_problems_are_saved(monkeypatch):
-    spec = Letters("a", "endless")
-    clock = itertools.count()
-
-    def monotonic() -> float:
-        """A clock that starts when everything is scheduled."""
-        return float(next(clock)) if spec.given == ["a", "endless"] else 0.0
-
-    monkeypatch.setattr(pipeline, "time", SimpleNamespace(monotonic=monotonic))
-    with WorkerPool[Any, Any]([compiler]) as compilers, WorkerPool[int, Any]([bench]) as benches:
-        Pipeline(spec, [0, 1], Counter()).run(compilers, benches, 3.0)
-    assert spec.times == {"a": "a"}
-    assert spec.saved[-1] == 1
-
-
 def test_results_are_saved_when_a_worker_pool_fails():
-    def dead(_: ProgressMarker) -> Any:
+    def dead(_):
         os.kill(os.getpid(), signal.SIGKILL)
 
     spec = Letters("a")

@@ -1,9 +1,5 @@
 import os
-import subprocess
-import sys
 from pathlib import Path
-
-import pytest
 
 from workflows.measuring.private_caches import private_caches
 
@@ -15,9 +11,6 @@ def test_caches_are_empty_and_deleted_afterwards(monkeypatch):
     monkeypatch.delenv(NAMES[1], raising=False)
     with private_caches():
         folders = [Path(os.environ[name]) for name in NAMES]
-        code = f"import os; print(os.environ['{NAMES[1]}'])"
-        child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        assert child.stdout.strip() == str(folders[1])
         for folder in folders:
             folder.mkdir()
             (folder / "kernel").touch()
@@ -33,10 +26,3 @@ def test_caches_in_a_given_folder_are_kept(tmp_path, monkeypatch):
         folder.mkdir(parents=True)
     assert folder == tmp_path / "kernels" / "inductor"
     assert folder.exists()
-
-
-def test_the_environment_is_restored_after_an_error(monkeypatch):
-    monkeypatch.setenv(NAMES[0], "mine")
-    with pytest.raises(ValueError, match="on the way"), private_caches():
-        raise ValueError("on the way")
-    assert os.environ[NAMES[0]] == "mine"

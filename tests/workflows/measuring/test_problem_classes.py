@@ -15,12 +15,12 @@ NOT_DRAWN = {
 """A read along an odd M, and a K of one."""
 
 
-def test_names_of_classes_are_unique() -> None:
+def test_names_of_classes_are_unique():
     classes = training_classes()
     assert len({s.name for s in classes}) == len(classes)
 
 
-def test_training_covers_nearly_every_alignment_of_real_models() -> None:
+def test_training_covers_nearly_every_alignment_of_real_models():
     """The kernel depends on the alignment, and one alignment says little about another."""
     ours = {_rows(p) for s in training_classes() for p in s.problems(8, seed=1, log_normal=0.0)}
     missing = {str(p) for p in read_shapes(REAL).problems if _rows(p) not in ours}
@@ -37,7 +37,7 @@ def _rows(problem: MMShape) -> tuple[object, ...]:
     return (problem.op, most, problem.tf32, problem.layout, problem.bias, *units)
 
 
-def test_validation_has_every_op_and_precision() -> None:
+def test_validation_has_every_op_and_precision():
     classes = [problem_class for problem_class, _ in validation_classes()]
     assert {s.op for s in classes} == {"mm", "addmm", "bmm", "baddbmm"}
     assert {s.precision for s in classes} == {"bfloat16", "float16", "tf32", "float32"}

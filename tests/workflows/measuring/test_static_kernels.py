@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from torch_diode import Candidate, Hardware, MMShape, TritonGEMMConfig
 from torch_diode.candidates.space import candidate_space
 from torch_diode.collection.kernels.operands import Operands, operands
-from torch_diode.types.candidate import ATEN, DECOMPOSE_K, Candidate, TritonGEMMConfig
+from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
 from workflows.measuring import static_kernels as module
 from workflows.measuring.static_kernels import StaticKernel, compile_static, static_kernels
 
@@ -73,16 +72,6 @@ def test_a_kernel_compiles_in_another_process_and_errors_are_returned():
     broken.write_text(path.read_text().replace("tl.dot(", "tl.no_such_function("))
     kernel.request.module_path, kernel.request.module_cache_key = str(broken), "broken"
     assert "no_such_function" in compile_static(kernel)
-
-
-def test_a_bias_of_one_column_is_copied_as_inductor_copies_it(fake_h200):
-    problem = MMShape("addmm", 200, 1, 64, dtype="float16")
-    (kernel, *_) = static_kernels(problem, [Candidate(ATEN), *some(problem, fake_h200, 1)])
-    tensors = operands(problem, torch.device("cpu"), torch.Generator().manual_seed(0))
-    bias = given_to(kernel, tensors)[0]
-    assert tuple(bias.shape) == tuple(kernel.request.input_tensor_meta[0].sizes)
-    assert bias.stride(0) == kernel.request.input_tensor_meta[0].strides[0]
-    assert (bias == tensors.bias).all()
 
 
 def given_to(kernel: StaticKernel, tensors: Operands) -> list[torch.Tensor]:

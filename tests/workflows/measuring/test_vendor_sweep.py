@@ -17,7 +17,7 @@ PROBLEMS = [
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-def test_operands_have_the_problems_shapes_layout_and_values(problem: MMShape) -> None:
+def test_operands_have_the_problems_shapes_layout_and_values(problem):
     pool = _Pool("float32", 1 << 20, torch.device("cpu"), seed=0)
     tensors = pool.operands(problem)
     batch = (problem.B,) if problem.op in ("bmm", "baddbmm") else ()
@@ -38,7 +38,7 @@ def test_operands_have_the_problems_shapes_layout_and_values(problem: MMShape) -
     torch.testing.assert_close(tensors.out, product, rtol=1e-4, atol=1e-4)
 
 
-def test_a_problem_too_large_for_the_pool_is_refused() -> None:
+def test_a_problem_too_large_for_the_pool_is_refused():
     pool = _Pool("bfloat16", 1 << 16, torch.device("cpu"), seed=0)
     with pytest.raises(InvalidValueError, match="expected at most"):
         pool.operands(MMShape("mm", 512, 512, 512))

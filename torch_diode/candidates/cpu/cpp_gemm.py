@@ -15,11 +15,12 @@ MOST_ROWS = 64
 """Beyond, it gains little on oneDNN with a packed weight (Zen 5: 0.5 to 0.9 of its time up to 32
 rows, 0.91 to 0.97 at 64, 0.98 to 1.01 at 128), and a kernel takes a second to compile."""
 
-# By instruction set, best first. The micro-kernel holds block_m x block_n sums in vector registers,
-# so block_n is a multiple of the vector's length: 16 floats with AVX-512, 8 with AVX2. Beyond
-# twelve vectors of sums the compiled kernel is two to three times slower, whatever the registers.
+# By instruction set, best first; with AVX-512 those that won on a Zen 5, at 1 to 64 rows. The
+# micro-kernel holds block_m x block_n sums in vector registers, so block_n is a multiple of the
+# vector's length: 16 floats with AVX-512, 8 with AVX2. Beyond twelve vectors of sums the compiled
+# kernel is two to three times slower, whatever the registers.
 _BLOCKINGS = {
-    "avx512f": ((6, 32), (4, 48), (4, 32), (2, 48), (12, 16)),
+    "avx512f": ((6, 32), (2, 48)),
     "avx2": ((6, 16), (4, 24), (4, 16), (8, 8)),
 }
 

@@ -53,7 +53,6 @@ class Resources:
     registers: npt.NDArray[np.int32]
     compiles: npt.NDArray[np.bool_]
     """False only if the compiler is known to reject the config."""
-    measured: npt.NDArray[np.bool_]
 
 
 def resources_of(candidates: Candidates, problem: MMShape, hardware: Hardware) -> Resources:
@@ -61,7 +60,6 @@ def resources_of(candidates: Candidates, problem: MMShape, hardware: Hardware) -
     shared = _shared_by_rule(candidates, problem, hardware)
     registers = _registers_by_rule(candidates, problem, hardware)
     compiles = np.ones(len(candidates), bool)
-    measured = np.zeros(len(candidates), bool)
     on_file = measured_kernels(hardware.arch)
     names = {kernel_name(template, problem): template for template in candidates.templates}
     tables = [(on_file[name], template) for name, template in names.items() if name in on_file]
@@ -73,8 +71,7 @@ def resources_of(candidates: Candidates, problem: MMShape, hardware: Hardware) -
         known &= compiles
         shared = np.where(known, table.shared_bytes[rows], shared)
         registers = np.where(known, table.registers[rows], registers)
-        measured |= known
-    return Resources(shared, registers, compiles, measured)
+    return Resources(shared, registers, compiles)
 
 
 def fits(resources: Resources, candidates: Candidates, hardware: Hardware) -> npt.NDArray[np.bool_]:

@@ -34,8 +34,7 @@ def print_regret(evaluation: Evaluation) -> None:
     if evaluation.aten:
         rows.append(("ATen alone", *_numbers(evaluation.aten["all"])))
     rows += [(name, *_numbers(slices["all"])) for name, slices in evaluation.baselines.items()]
-    print_line("")
-    print_table(_HEAD, rows, title="Regret@k, geometric mean over problems", right="l" + "r" * 9)
+    _print(_HEAD, rows, "Regret@k, geometric mean over problems")
 
 
 def print_slices(evaluation: Evaluation) -> None:
@@ -50,8 +49,7 @@ def print_slices(evaluation: Evaluation) -> None:
         model = (*_four([s.geomean for s in scores[:3]]), f"{scores[0].p99:.3f}")
         rows.append((name, scores[0].problems, *model, *first))
     names = ("slice", "problems", "@1", "@3", "@5", "p99@1", *baselines)
-    print_line("")
-    print_table(names, rows, title="Slices", right="l" + "r" * (len(names) - 1))
+    _print(names, rows, "Slices")
 
 
 def print_over_plain(evaluation: Evaluation) -> None:
@@ -62,20 +60,10 @@ def print_over_plain(evaluation: Evaluation) -> None:
              s.slower, s.unsure, f"{s.changed:.0%}")
             for name, s in slices.items()
         ]  # fmt: skip
-        names = (
-            "slice",
-            "problems",
-            "chosen",
-            "best",
-            "p99",
-            "worst",
-            f">{SLOWER}",
-            "unsure",
-            "not plain",
-        )
+        times = ("chosen", "best", "p99", "worst", f">{SLOWER}")
+        names = ("slice", "problems", *times, "unsure", "not plain")
         title = f"Times over plain torch's, {OFFER_NAMES.get(offer, offer)}"
-        print_line("")
-        print_table(names, rows, title=title, right="l" + "r" * (len(names) - 1))
+        _print(names, rows, title)
 
 
 def print_errors(evaluation: Evaluation) -> None:
@@ -86,8 +74,7 @@ def print_errors(evaluation: Evaluation) -> None:
         for part, e in evaluation.errors.items()
     ]  # fmt: skip
     names = ("timings of", "timings", "MSE (log)", "RMSE (log)", "as a factor", "median")
-    print_line("")
-    print_table(names, rows, title="Error of predicted times", right="lrrrrr")
+    _print(names, rows, "Error of predicted times")
 
 
 def print_worst(decisions: Sequence[dict[str, Any]], predictions: Sequence[dict[str, Any]]) -> None:
@@ -99,15 +86,19 @@ def print_worst(decisions: Sequence[dict[str, Any]], predictions: Sequence[dict[
         for d in decisions
     ]
     head: tuple[str, ...] = ("problem", "chosen", "µs", "best", "µs", "regret")
-    print_line("")
-    print_table(head, rows, title=f"{len(rows)} worst decisions", right="llrlrr")
+    _print(head, rows, f"{len(rows)} worst decisions", "llrlrr")
     rows = [
         (p["problem"], p["candidate"], p["predicted_us"], p["measured_us"], f"{p['factor']:.2f}x")
         for p in predictions
     ]
     head = ("problem", "config", "predicted µs", "measured µs", "off by")
+    _print(head, rows, f"{len(rows)} worst predictions", "llrrr")
+
+
+def _print(head: Sequence[str], rows: Sequence[Sequence[Any]], title: str, sides: str = "") -> None:
+    """Print a table after an empty line; all columns but the first are aligned right by default."""
     print_line("")
-    print_table(head, rows, title=f"{len(rows)} worst predictions", right="llrrr")
+    print_table(head, rows, title=title, right=sides or "l" + "r" * (len(head) - 1))
 
 
 def _numbers(scores: Sequence[Score]) -> list[Any]:

@@ -1,7 +1,7 @@
-"""Options of the collecting commands, shared as annotated types; light, since `--help` loads them.
+"""Options of the collecting commands; light, since `--help` loads them.
 
-A command lists those it has as its parameters, then `collect_options` and `shape_sampling` turn the
-parameters into the arguments of `torch_diode.collect`.
+`collect_options` and `shape_sampling` turn a command's parameters into the arguments of
+`torch_diode.collect`.
 """
 
 from __future__ import annotations
@@ -25,51 +25,9 @@ Output = Annotated[
     Path,
     typer.Option("--output", "-o", help="File to write (.parquet, .msgpack, .json) or directory."),
 ]
-SearchSpace = Annotated[
-    str,
-    typer.Option(
-        help="Candidates to time: EXHAUSTIVE or DEFAULT.", autocompletion=complete(SEARCH_SPACES)
-    ),
-]
-SearchMode = Annotated[
-    str,
-    typer.Option(
-        help="Mode of torch.compile to compare with: max-autotune.",
-        autocompletion=complete(SEARCH_MODES),
-    ),
-]
-Method = Annotated[
-    str,
-    typer.Option(
-        help="sweep: kernels compiled once, in bulk; feedback: through Inductor's autotuning, "
-        "slowly. Both with the clean timer.",
-        autocompletion=complete(METHODS),
-    ),
-]
-ChunkSize = Annotated[int | None, typer.Option(help="Problems that wait for kernels together.")]
-Processes = Annotated[int, typer.Option(help="Compiling processes; 0 for all cores but two.")]
-Workers = Annotated[
-    int, typer.Option(help="Timing processes; 0 for one on each GPU. A CPU has one.")
-]
-Threads = Annotated[
-    list[int] | None,
-    typer.Option(help="Thread counts to time a CPU with, such as 1 2; torch's own by default."),
-]
-Noise = Annotated[
-    float | None,
-    typer.Option(
-        help="Time the fastest of a problem again until the best time's error is at most this "
-        "share of it, such as 0.01."
-    ),
-]
-Ray = Annotated[
-    str | None, typer.Option(help="Address of a Ray cluster to time on: auto, or host:6379.")
-]
-Overwrite = Annotated[bool, typer.Option(help="Replace the output if it exists.")]
 ShapeSetFile = Annotated[Path, typer.Option(help="Shape set (JSON).")]
 Operations = Annotated[
-    list[str] | None,
-    typer.Option(help="mm, addmm, bmm, baddbmm.", autocompletion=complete(OPS)),
+    list[str] | None, typer.Option(help="mm, addmm, bmm, baddbmm.", autocompletion=complete(OPS))
 ]
 Dtypes = Annotated[
     list[str] | None,
@@ -78,25 +36,103 @@ Dtypes = Annotated[
         autocompletion=complete(TRITON_DTYPES),
     ),
 ]
-NumShapes = Annotated[int, typer.Option(help="Problems to draw.")]
-LogNormal = Annotated[
-    bool,
-    typer.Option("--log-normal", help="Sizes by the law of real workloads, and as round as those."),
-]
 Mean = Annotated[float, typer.Option(help="Mean of the size's natural logarithm.")]
 Deviation = Annotated[float, typer.Option(help="Its standard deviation.")]
-MinSize = Annotated[int | None, typer.Option(help="Least M, N and K.")]
-MaxSize = Annotated[int | None, typer.Option(help="Greatest M, N and K.")]
-PowerOfTwo = Annotated[bool, typer.Option("--power-of-two", help="Powers of two only.")]
-NoRectangular = Annotated[bool, typer.Option("--no-rectangular", help="M = N = K.")]
-NoOddSizes = Annotated[bool, typer.Option("--no-odd-sizes", help="Even sizes only.")]
-Layouts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--layout", help="nn, nt, tn or tt; may be given again.", autocompletion=complete(LAYOUTS)
-    ),
-]
-Tf32 = Annotated[bool, typer.Option("--tf32", help="float32 products in TF32.")]
+
+
+class RunOptions:
+    """Options of a collection, whatever its problems."""
+
+    search_space: Annotated[
+        str,
+        typer.Option(
+            help="Candidates to time: EXHAUSTIVE or DEFAULT.",
+            autocompletion=complete(SEARCH_SPACES),
+        ),
+    ] = "EXHAUSTIVE"
+    search_mode: Annotated[
+        str,
+        typer.Option(
+            help="Mode of torch.compile to compare with: max-autotune.",
+            autocompletion=complete(SEARCH_MODES),
+        ),
+    ] = "max-autotune"
+    method: Annotated[
+        str,
+        typer.Option(
+            help="sweep: kernels compiled once, in bulk; feedback: through Inductor's autotuning, "
+            "slowly. Both with the clean timer.",
+            autocompletion=complete(METHODS),
+        ),
+    ] = "sweep"
+    chunk_size: Annotated[
+        int | None, typer.Option(help="Problems that wait for kernels together.")
+    ] = None
+    processes: Annotated[
+        int, typer.Option(help="Compiling processes; 0 for all cores but two.")
+    ] = 0
+    workers: Annotated[
+        int, typer.Option(help="Timing processes; 0 for one on each GPU. A CPU has one.")
+    ] = 0
+    threads: Annotated[
+        list[int] | None,
+        typer.Option(help="Thread counts to time a CPU with, such as 1 2; torch's own by default."),
+    ] = None
+    libraries_only: Annotated[
+        bool, typer.Option("--libraries", help="On a CPU: library calls only, nothing is compiled.")
+    ] = False
+    ray: Annotated[
+        str | None, typer.Option(help="Address of a Ray cluster to time on: auto, or host:6379.")
+    ] = None
+    overwrite: Annotated[bool, typer.Option(help="Replace the output if it exists.")] = False
+
+
+class NoiseOption:
+    """Option of the accuracy of the best times."""
+
+    noise: Annotated[
+        float | None,
+        typer.Option(
+            help="Time the fastest of a problem again until the best time's error is at most this "
+            "share of it, such as 0.01."
+        ),
+    ] = None
+
+
+class DrawingOptions:
+    """Options of the problems to draw."""
+
+    num_shapes: Annotated[int, typer.Option(help="Problems to draw.")] = ShapeSampling.num_shapes
+    log_normal: Annotated[
+        bool,
+        typer.Option(
+            "--log-normal", help="Sizes by the law of real workloads, and as round as those."
+        ),
+    ] = False
+    log_normal_m_mean: Mean = ShapeSampling.m[0]
+    log_normal_m_std: Deviation = ShapeSampling.m[1]
+    log_normal_n_mean: Mean = ShapeSampling.n[0]
+    log_normal_n_std: Deviation = ShapeSampling.n[1]
+    log_normal_k_mean: Mean = ShapeSampling.k[0]
+    log_normal_k_std: Deviation = ShapeSampling.k[1]
+    min_size: Annotated[int | None, typer.Option(help="Least M, N and K.")] = None
+    max_size: Annotated[int | None, typer.Option(help="Greatest M, N and K.")] = None
+    power_of_two: Annotated[bool, typer.Option("--power-of-two", help="Powers of two only.")] = (
+        False
+    )
+    no_rectangular: Annotated[bool, typer.Option("--no-rectangular", help="M = N = K.")] = False
+    no_odd_sizes: Annotated[bool, typer.Option("--no-odd-sizes", help="Even sizes only.")] = False
+    operations: Operations = None
+    dtypes: Dtypes = None
+    layouts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--layout",
+            help="nn, nt, tn or tt; may be given again.",
+            autocompletion=complete(LAYOUTS),
+        ),
+    ] = None
+    tf32: Annotated[bool, typer.Option("--tf32", help="float32 products in TF32.")] = False
 
 
 def collect_options(context: typer.Context, parameters: Mapping[str, Any]) -> CollectOptions:

@@ -1,4 +1,4 @@
-"""Options of training, shared as annotated types; light, since `--help` loads them."""
+"""Options of training; light, since `--help` loads them."""
 
 from __future__ import annotations
 
@@ -12,58 +12,67 @@ from torch_diode.model.registry import SHIPPED
 from torch_diode.toolkit.training.options import MODEL_TYPES
 
 Model = Annotated[Path, typer.Option(help="Model file to write, .pt or .safetensors.")]
-ModelType = Annotated[
-    str | None,
-    typer.Option(
-        help="Network: base (feed-forward) or deep (residual; default) on GPUs, library on CPUs.",
-        autocompletion=complete(MODEL_TYPES),
-    ),
-]
-BatchSize = Annotated[int | None, typer.Option(help="Problems per step (128).", min=1)]
-NumEpochs = Annotated[
-    int | None, typer.Option(help="Times through the data (36; 12 with --init-from).", min=1)
-]
-LearningRate = Annotated[
-    float | None, typer.Option(help="Peak learning rate (0.004; 0.0002 with --init-from).")
-]
-WeightDecay = Annotated[float | None, typer.Option(help="Weight decay (0.001).", min=0)]
-Patience = Annotated[
-    int | None,
-    typer.Option(help="Epochs without a better validation regret, then it stops (12).", min=1),
-]
-TestShare = Annotated[
-    float | None,
-    typer.Option(help="Of the problems, held out for the scores (0.15).", min=0, max=0.9),
-]
-ValidationShare = Annotated[
-    float | None,
-    typer.Option(help="Of the problems, to stop by (0.1).", min=0.001, max=0.9),
-]
-HiddenDim = Annotated[int | None, typer.Option(help="Width of the layers (96).", min=1, max=4096)]
-NumLayers = Annotated[int | None, typer.Option(help="Layers, or blocks (2).", min=1, max=64)]
-LogDir = Annotated[
-    Path | None, typer.Option(help="Folder for the loss and regret curves, as CSV and SVG.")
-]
-InitFrom = Annotated[
-    str | None,
-    typer.Option(
-        help="Start from a trained model: its file, or `shipped` (fine-tuning).",
-        autocompletion=complete([SHIPPED]),
-    ),
-]
-Teachers = Annotated[
-    int,
-    typer.Option(
-        help="Wider networks to distill into the model, each trained by a process of its own "
-        "(0; the shipped model has 5).",
-        min=0,
-        max=32,
-    ),
-]
-MustBeatAten = Annotated[
-    bool,
-    typer.Option(
-        "--must-beat-aten",
-        help="Write no model, and exit with 1, if ATen alone is better in any op or dtype.",
-    ),
-]
+
+
+class TrainingOptions:
+    """Options of a training."""
+
+    model_type: Annotated[
+        str | None,
+        typer.Option(
+            help="Network: base (feed-forward) or deep (residual; default) on GPUs, library on "
+            "CPUs.",
+            autocompletion=complete(MODEL_TYPES),
+        ),
+    ] = None
+    batch_size: Annotated[int | None, typer.Option(help="Problems per step (128).", min=1)] = None
+    num_epochs: Annotated[
+        int | None, typer.Option(help="Times through the data (36; 12 with --init-from).", min=1)
+    ] = None
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Peak learning rate (0.004; 0.0002 with --init-from).")
+    ] = None
+    weight_decay: Annotated[float | None, typer.Option(help="Weight decay (0.001).", min=0)] = None
+    patience: Annotated[
+        int | None,
+        typer.Option(help="Epochs without a better validation regret, then it stops (12).", min=1),
+    ] = None
+    test_share: Annotated[
+        float | None,
+        typer.Option(help="Of the problems, held out for the scores (0.15).", min=0, max=0.9),
+    ] = None
+    validation_share: Annotated[
+        float | None, typer.Option(help="Of the problems, to stop by (0.1).", min=0.001, max=0.9)
+    ] = None
+    hidden_dim: Annotated[
+        int | None, typer.Option(help="Width of the layers (96).", min=1, max=4096)
+    ] = None
+    num_layers: Annotated[
+        int | None, typer.Option(help="Layers, or blocks (2).", min=1, max=64)
+    ] = None
+    log_dir: Annotated[
+        Path | None, typer.Option(help="Folder for the loss and regret curves, as CSV and SVG.")
+    ] = None
+    init_from: Annotated[
+        str | None,
+        typer.Option(
+            help="Start from a trained model: its file, or `shipped` (fine-tuning).",
+            autocompletion=complete([SHIPPED]),
+        ),
+    ] = None
+    teachers: Annotated[
+        int,
+        typer.Option(
+            help="Wider networks to distill into the model, each trained by a process of its own "
+            "(0; the shipped model has 5).",
+            min=0,
+            max=32,
+        ),
+    ] = 0
+    must_beat_aten: Annotated[
+        bool,
+        typer.Option(
+            "--must-beat-aten",
+            help="Write no model, and exit with 1, if ATen alone is better in any op or dtype.",
+        ),
+    ] = False

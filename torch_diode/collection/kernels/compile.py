@@ -14,39 +14,18 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from torch_diode.collection.kernels.library import KernelSpec, jit_function
+from torch_diode.collection.kernels.library import CompileOutcome, KernelSpec, jit_function
 from torch_diode.collection.kernels.source import TemplateSource
 from torch_diode.types.errors import MissingPartError
 
 _USAGE = re.compile(r"REG:(\d+) STACK:(\d+)")
 _PTXAS_VARIABLE = "TRITON_PTXAS_PATH"
 Job = tuple[TemplateSource, KernelSpec]
-
-
-@dataclass(frozen=True)
-class CompileOutcome:
-    """Result of compiling one kernel; `error` is empty on success.
-
-    `stack_bytes` per thread: a matmul kernel uses the stack only for spilled registers.
-    """
-
-    spec: Any
-    """A `KernelSpec`, or a `CppKernelSpec` on a CPU."""
-    seconds: float
-    shared_bytes: int = 0
-    registers: int = 0
-    stack_bytes: int = 0
-    error: str = ""
-
-    def fits(self, shared_memory_per_block: int) -> bool:
-        """True if it compiled and fits a chip with that much shared memory."""
-        return not self.error and self.shared_bytes <= shared_memory_per_block
 
 
 class _CompileOnlyDriver:

@@ -15,8 +15,7 @@ from typing import Protocol
 
 import torch
 
-from torch_diode.collection.kernels.compile import CompileOutcome
-from torch_diode.collection.kernels.library import KernelInfeasibleError
+from torch_diode.collection.kernels.library import CompileOutcome, KernelInfeasibleError
 from torch_diode.collection.kernels.operands import Operands
 from torch_diode.types.candidate import Candidate, CppGEMMConfig
 from torch_diode.types.errors import DiodeError

@@ -7,17 +7,19 @@ by the properties of the problem they depend on, and loaded once.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec, SweepKernel
 from torch_diode.collection.kernels.operands import Operands
 from torch_diode.collection.kernels.source import unit_of
 from torch_diode.collection.timers.timer import Launch
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.problem import DTYPE_BYTES, MMShape
+
+if TYPE_CHECKING:
+    from torch_diode.collection.kernels.cpp import CpuKernels
 
 
 class Launcher:
@@ -76,7 +78,7 @@ class Launcher:
 
 def launcher_of(library: KernelLibrary | CpuKernels) -> Launcher | CpuKernels:
     """The launcher of a device's kernels; those of a CPU are launched as they are."""
-    return library if isinstance(library, CpuKernels) else Launcher(library)
+    return Launcher(library) if isinstance(library, KernelLibrary) else library
 
 
 def _kind(problem: MMShape) -> tuple[Any, ...] | None:

@@ -81,6 +81,26 @@ class KernelSpec:
         return {"num_warps": self.config.num_warps, "num_stages": self.config.num_stages}
 
 
+@dataclass(frozen=True)
+class CompileOutcome:
+    """Result of compiling one kernel; `error` is empty on success.
+
+    `stack_bytes` per thread: a matmul kernel uses the stack only for spilled registers.
+    """
+
+    spec: Any
+    """A `KernelSpec`, or a `CppKernelSpec` on a CPU."""
+    seconds: float
+    shared_bytes: int = 0
+    registers: int = 0
+    stack_bytes: int = 0
+    error: str = ""
+
+    def fits(self, shared_memory_per_block: int) -> bool:
+        """True if it compiled and fits a chip with that much shared memory."""
+        return not self.error and self.shared_bytes <= shared_memory_per_block
+
+
 class KernelLibrary:
     """All kernels of a sweep, and the mapping of problems and candidates to them."""
 

@@ -8,8 +8,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from torch_diode.collection.kernels.compile import CompileOutcome, Job, precompile
+from torch_diode.collection.kernels.compile import Job, precompile
 from torch_diode.collection.kernels.cpp import CppJob
+from torch_diode.collection.kernels.library import CompileOutcome
 from torch_diode.collection.workers.pool import JobResult, ProgressMarker, WorkerPool
 
 AnyJob = Job | CppJob

@@ -12,7 +12,7 @@ space and on parts of it. Abstaining is always valid; a wrong answer never is.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -82,17 +82,7 @@ def check_heuristic(
         from torch_diode.hardware import known
 
         hardware = known(DEFAULT_HARDWARE)
-    report = ConformanceReport(getattr(heuristic, "name", type(heuristic).__name__))
-    _check_identity(heuristic, report)
-    before = heuristic.fingerprint()
-    for problem in edge_problems() if problems is None else problems:
-        space = candidate_space(problem, hardware)
-        for candidates in _variants(space):
-            _check_answer(heuristic, problem, candidates, hardware, report)
-        _check_order_independence(heuristic, problem, space, hardware, report)
-    if heuristic.fingerprint() != before:
-        report.failures.append("fingerprint: got another one after ranking; expected the same")
-    return report
+    return _Suite(heuristic, hardware).run(edge_problems() if problems is None else problems)
 
 
 def edge_problems() -> Iterator[MMShape]:
@@ -111,16 +101,83 @@ def edge_problems() -> Iterator[MMShape]:
     yield MMShape("addmm", 128, 128, 128, bias="matrix")
 
 
-def _check_identity(heuristic: Heuristic, report: ConformanceReport) -> None:
-    name, text = getattr(heuristic, "name", None), heuristic.fingerprint()
-    if not isinstance(name, str) or not name:
-        report.failures.append(f"name: got {name!r:.80}; expected a short text")
-    if not isinstance(text, str) or not text or " at 0x" in text:
-        report.failures.append(
-            f"fingerprint: got {text!r:.80}; expected a text without addresses in memory"
-        )
-    if text != heuristic.fingerprint():
-        report.failures.append("fingerprint: got two for one heuristic; expected the same")
+class _Suite:
+    def __init__(self, heuristic: Heuristic, hardware: Hardware) -> None:
+        self.heuristic, self.hardware = heuristic, hardware
+        self.report = ConformanceReport(getattr(heuristic, "name", type(heuristic).__name__))
+
+    def run(self, problems: Iterable[MMShape]) -> ConformanceReport:
+        self._check_identity()
+        before = self.heuristic.fingerprint()
+        for problem in problems:
+            space = candidate_space(problem, self.hardware)
+            for candidates in _variants(space):
+                self._check_answer(problem, candidates)
+            self._check_order_independence(problem, space)
+        if self.heuristic.fingerprint() != before:
+            self._fail("fingerprint: got another one after ranking; expected the same")
+        return self.report
+
+    def _fail(self, text: str) -> None:
+        self.report.failures.append(text)
+
+    def _check_identity(self) -> None:
+        name, text = getattr(self.heuristic, "name", None), self.heuristic.fingerprint()
+        if not isinstance(name, str) or not name:
+            self._fail(f"name: got {name!r:.80}; expected a short text")
+        if not isinstance(text, str) or not text or " at 0x" in text:
+            self._fail(
+                f"fingerprint: got {text!r:.80}; expected a text without addresses in memory"
+            )
+        if text != self.heuristic.fingerprint():
+            self._fail("fingerprint: got two for one heuristic; expected the same")
+
+    def _check_answer(self, problem: MMShape, candidates: Candidates) -> None:
+        where = f"{problem} with {len(candidates)} candidates"
+        copy = _copied(candidates)
+        start = time.perf_counter()
+        first = self._rank(problem, copy, where)
+        self.report.seconds.append(time.perf_counter() - start)
+        self.report.questions += 1
+        if not _same(copy, candidates):
+            self._fail(f"{where}: got its input changed; expected it left alone")
+        second = self._rank(problem, _copied(candidates), where)
+        if (first is None) != (second is None):
+            self._fail(f"{where}: answered once and abstained once; expected the same")
+        if first is None or second is None:
+            return
+        self.report.answered += 1
+        if not isinstance(first, Ranking):
+            self._fail(f"{where}: got {type(first).__name__}; expected a Ranking or None")
+        elif len(first.predicted_us) != len(candidates):
+            got = len(first.predicted_us)
+            self._fail(f"{where}: got {got} times; expected one for each candidate")
+        elif not _equal(first, second):
+            self._fail(f"{where}: got two answers to one question; expected the same")
+        elif not first.source:
+            self._fail(f"{where}: got no source; expected the heuristic's name")
+
+    def _check_order_independence(self, problem: MMShape, space: Candidates) -> None:
+        where = f"{problem} in another order"
+        if len(space) < 2:
+            return
+        shuffled = np.random.default_rng(0).permutation(len(space))
+        winners = []
+        for rows in (np.arange(len(space)), np.arange(len(space))[::-1], shuffled):
+            candidates = space.take(rows)
+            ranking = self._rank(problem, candidates, where)
+            valid = isinstance(ranking, Ranking) and int(ranking.order[0]) < len(candidates)
+            winners.append(str(candidates[int(ranking.order[0])]) if ranking and valid else "")
+        if len(set(winners)) != 1:
+            listed = ", ".join(winner or "abstained" for winner in winners)
+            self._fail(f"{where}: got winners {listed}; expected one and the same")
+
+    def _rank(self, problem: MMShape, candidates: Candidates, where: str) -> Ranking | None:
+        try:
+            return self.heuristic.rank(problem, candidates, self.hardware)
+        except DiodeError as fault:
+            self._fail(f"{where}: raised {fault}; expected an answer or None")
+            return None
 
 
 def _variants(space: Candidates) -> Iterator[Candidates]:
@@ -129,75 +186,6 @@ def _variants(space: Candidates) -> Iterator[Candidates]:
     yield Candidates.of([Candidate(ATEN)])
     if len(space) > 1:
         yield space.take(np.array([len(space) - 1]))
-
-
-def _check_answer(
-    heuristic: Heuristic,
-    problem: MMShape,
-    candidates: Candidates,
-    hardware: Hardware,
-    report: ConformanceReport,
-) -> None:
-    where = f"{problem} with {len(candidates)} candidates"
-    copy = _copied(candidates)
-    start = time.perf_counter()
-    first = _rank(heuristic, problem, copy, hardware, where, report)
-    report.seconds.append(time.perf_counter() - start)
-    report.questions += 1
-    if not _same(copy, candidates):
-        report.failures.append(f"{where}: got its input changed; expected it left alone")
-    second = _rank(heuristic, problem, _copied(candidates), hardware, where, report)
-    if (first is None) != (second is None):
-        report.failures.append(f"{where}: answered once and abstained once; expected the same")
-    if first is None or second is None:
-        return
-    report.answered += 1
-    if not isinstance(first, Ranking):
-        report.failures.append(f"{where}: got {type(first).__name__}; expected a Ranking or None")
-    elif len(first.predicted_us) != len(candidates):
-        got = len(first.predicted_us)
-        report.failures.append(f"{where}: got {got} times; expected one for each candidate")
-    elif not _equal(first, second):
-        report.failures.append(f"{where}: got two answers to one question; expected the same")
-    elif not first.source:
-        report.failures.append(f"{where}: got no source; expected the heuristic's name")
-
-
-def _check_order_independence(
-    heuristic: Heuristic,
-    problem: MMShape,
-    space: Candidates,
-    hardware: Hardware,
-    report: ConformanceReport,
-) -> None:
-    where = f"{problem} in another order"
-    if len(space) < 2:
-        return
-    shuffled = np.random.default_rng(0).permutation(len(space))
-    winners = []
-    for rows in (np.arange(len(space)), np.arange(len(space))[::-1], shuffled):
-        candidates = space.take(rows)
-        ranking = _rank(heuristic, problem, candidates, hardware, where, report)
-        valid = isinstance(ranking, Ranking) and int(ranking.order[0]) < len(candidates)
-        winners.append(str(candidates[int(ranking.order[0])]) if ranking and valid else "")
-    if len(set(winners)) != 1:
-        listed = ", ".join(winner or "abstained" for winner in winners)
-        report.failures.append(f"{where}: got winners {listed}; expected one and the same")
-
-
-def _rank(
-    heuristic: Heuristic,
-    problem: MMShape,
-    candidates: Candidates,
-    hardware: Hardware,
-    where: str,
-    report: ConformanceReport,
-) -> Ranking | None:
-    try:
-        return heuristic.rank(problem, candidates, hardware)
-    except DiodeError as fault:
-        report.failures.append(f"{where}: raised {fault}; expected an answer or None")
-        return None
 
 
 def _copied(candidates: Candidates) -> Candidates:

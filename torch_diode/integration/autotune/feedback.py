@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -131,32 +131,6 @@ def add_feedback(function: Callable[..., None]) -> Callable[[], None]:
         cache.feedback_saver_fns = [f for f in cache.feedback_saver_fns if f is not function]
 
     return undo
-
-
-@contextlib.contextmanager
-def count_benchmarks() -> Iterator[dict[str, int]]:
-    """Running numbers of Inductor's `choices`, and of those `benchmarked`."""
-    counts = {"choices": 0, "benchmarked": 0}
-    selector: Any = select.AlgorithmSelectorCache
-    own = vars(selector)["benchmark_choice"]
-
-    def listed(choices: list[Any]) -> list[Any]:
-        counts["choices"] += len(choices)
-        return choices
-
-    def benchmark_choice(cls: Any, *arguments: Any, **more: Any) -> float:
-        try:
-            return float(own.__get__(None, cls)(*arguments, **more))
-        finally:
-            counts["benchmarked"] += 1
-
-    undo = torch_compat.add_preprocessing(listed)
-    selector.benchmark_choice = classmethod(benchmark_choice)
-    try:
-        yield counts
-    finally:
-        selector.benchmark_choice = own
-        undo()
 
 
 def candidate_of(choice: Any) -> Candidate | None:

@@ -18,6 +18,7 @@ from torch.fx import Graph, GraphModule
 from torch_diode.integration.capture.fake_gpu import Input, Lowered, lower, pretend
 from torch_diode.integration.deciding.choice_builder import keep_single_choice
 from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.device_hardware import pretending
 from torch_diode.types.hardware import Hardware
 
 _CONFIG = (
@@ -56,6 +57,13 @@ def capturing() -> Iterator[list[CapturedGraph]]:
         {"post_grad_custom_pre_pass": capture, "force_disable_caches": True}
     ):
         yield graphs
+
+
+@contextlib.contextmanager
+def compiling_as_on(cpu: Hardware) -> Iterator[None]:
+    """Compile inside the `with` as on another CPU; caches are off, as hits decide nothing."""
+    with pretending(cpu), inductor_config.patch(force_disable_caches=True):
+        yield
 
 
 def lower_on(captured: CapturedGraph, hardware: Hardware) -> Lowered:

@@ -66,8 +66,8 @@ def library_choice(template: str, op: str) -> ExternKernelChoice:
 
 
 def library_choices(inputs: Any, op: str) -> dict[str, ExternKernelChoice]:
-    """The libraries that can be called for this matmul under torch's settings now."""
-    if why_unavailable() or not takes(inputs, op):
+    """The libraries that can be called for this matmul, where torch's settings allow any."""
+    if not takes(inputs, op):
         return {}
     batch = inputs.mat1mat2()[0].get_size()[0]
     sliced = torch_compat.takes_slices() and isinstance(batch, (int, sympy.Integer))
@@ -84,7 +84,10 @@ def takes(inputs: Any, op: str) -> bool:
     bias, _, mat2 = inputs.nodes()
     columns = mat2.get_size()[-1]
     sizes = bias.get_size()
-    return len(sizes) == 1 and bool(V.graph.sizevars.statically_known_equals(sizes[0], columns))
+    if len(sizes) != 1:
+        return False
+    same = sizes[0] == columns
+    return bool(same or V.graph.sizevars.statically_known_equals(sizes[0], columns))
 
 
 def _linear(_: str, *operands: Any) -> Any:

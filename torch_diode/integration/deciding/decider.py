@@ -14,7 +14,7 @@ from torch_diode.heuristics import policy
 from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.integration import default_heuristic
 from torch_diode.integration.deciding.problem import problem_of
-from torch_diode.integration.deciding.record import RUNNERS_UP, Decision, RankedCandidate, Record
+from torch_diode.integration.deciding.record import RUNNERS_UP, Decision, Record
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import Abstained, Fallback, NotApplicable
 from torch_diode.integration.settings import Settings
@@ -44,7 +44,7 @@ class Decider:
         self.fallback = fallback if fallback is not None else Fallback()
         self.record = record if record is not None else Record()
         self.notes: dict[str, None] = {}
-        self._heuristics: dict[tuple[str, int], Heuristic | DiodeError | None] = {}
+        self._heuristics: dict[Hardware, Heuristic | DiodeError | None] = {}
         self._rankings: BoundedCache[Any, tuple[Candidates, Ranking]]
         self._rankings = BoundedCache(_CACHED_RANKINGS)
         self._lock = threading.Lock()
@@ -86,15 +86,14 @@ class Decider:
 
     def _load_once(self, hardware: Hardware) -> Heuristic | DiodeError | None:
         named = self.settings.heuristic
-        key = hardware.name, hardware.threads
         with self._lock:
-            if key not in self._heuristics:
-                self._heuristics[key] = (
+            if hardware not in self._heuristics:
+                self._heuristics[hardware] = (
                     self._load(hardware)
                     if named is None
                     else default_heuristic.check_versions(named, hardware, self.settings)
                 )
-            return self._heuristics[key]
+            return self._heuristics[hardware]
 
     def _load(self, hardware: Hardware) -> Heuristic | DiodeError | None:
         # On a thread of its own: on a compiling thread torch would load a file's tensors as fake
@@ -108,10 +107,11 @@ class Decider:
 
     def loaded(self) -> dict[str, str]:
         """By hardware, the default heuristic in use or why there is none."""
-        missing = default_heuristic.why_no_heuristic(self.settings)
         return {
-            _label(*key): value.name if isinstance(value, Heuristic) else str(value or missing)
-            for key, value in list(self._heuristics.items())
+            hardware.label: value.name
+            if isinstance(value, Heuristic)
+            else str(value or default_heuristic.why_no_heuristic(self.settings, hardware))
+            for hardware, value in list(self._heuristics.items())
         }
 
     def has_heuristic(self) -> bool:
@@ -233,7 +233,8 @@ class Decider:
     def check_has_heuristic(self, hardware: Hardware) -> None:
         """Abstain where there is none, with the reason."""
         if self.heuristic_for(hardware) is None:
-            raise Abstained(f"{hardware.name}: {default_heuristic.why_no_heuristic(self.settings)}")
+            reason = default_heuristic.why_no_heuristic(self.settings, hardware)
+            raise Abstained(f"{hardware.label}: {reason}")
 
     def _build_problem(
         self, request: ChoiceRequest, hardware: Hardware
@@ -309,8 +310,7 @@ class Decider:
         """Count a decision and keep it for `explain`; the first of `rows` is the winner."""
         others = [int(row) for row in ranking.order[: RUNNERS_UP + 1] if row != rows[0]]
         winner, *runners_up = (
-            RankedCandidate.of(candidates[row], float(ranking.predicted_us[row]))
-            for row in (rows[0], *others[:RUNNERS_UP])
+            ranking.prediction(candidates, row) for row in (rows[0], *others[:RUNNERS_UP])
         )
         if self.settings.mode != "auto":
             mode += f", {self.settings.mode}"
@@ -330,7 +330,3 @@ class Decider:
                 epilogue=epilogue,
             )
         )
-
-
-def _label(name: str, threads: int) -> str:
-    return f"{name} with {threads} threads" if threads else name

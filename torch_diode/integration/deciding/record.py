@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torch_diode.types.candidate import Candidate
 from torch_diode.types.problem import MMShape
+from torch_diode.types.timing import Prediction
 
 logger = logging.getLogger("torch_diode")
 
@@ -18,31 +17,13 @@ RUNNERS_UP = 3
 
 
 @dataclass(frozen=True)
-class RankedCandidate:
-    """A candidate and its predicted microseconds; None where the heuristic gave only an order."""
-
-    candidate: Candidate
-    predicted_us: float | None
-
-    @classmethod
-    def of(cls, candidate: Candidate, predicted_us: float) -> RankedCandidate:
-        """From a ranking's time, which is NaN where there is none."""
-        return cls(candidate, None if math.isnan(predicted_us) else predicted_us)
-
-    def __str__(self) -> str:
-        if self.predicted_us is None:
-            return str(self.candidate)
-        return f"{self.candidate} ({self.predicted_us:.1f} us)"
-
-
-@dataclass(frozen=True)
 class Decision:
     """The outcome of one of Inductor's requests."""
 
     problem: MMShape
     hardware: str
-    winner: RankedCandidate
-    runners_up: tuple[RankedCandidate, ...]
+    winner: Prediction
+    runners_up: tuple[Prediction, ...]
     source: str
     """The heuristic that decided."""
     microseconds: float
@@ -104,7 +85,7 @@ def _cells(decision: Decision) -> tuple[str, ...]:
     )
 
 
-def _microseconds(entry: RankedCandidate) -> str:
+def _microseconds(entry: Prediction) -> str:
     return "" if entry.predicted_us is None else f"{entry.predicted_us:.1f}"
 
 

@@ -38,6 +38,10 @@ from torch_diode.types.problem import BATCHED
 _offers: WeakKeyDictionary[Any, dict[Any, dict[str, Any]]] = WeakKeyDictionary()
 """By graph: most of its matmuls share their offers."""
 
+_libraries_barred: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+"""By graph: the reason not to call a CPU's libraries. Torch's settings hold for a whole graph, and
+reading them takes as long as the rest of a decision."""
+
 
 class ReplayableIterator:
     """An iterable that reads its source once and can be iterated repeatedly.
@@ -183,9 +187,11 @@ class ChoiceRequest:
         return None if library is None else self.choice_of(candidate, library)
 
     def _cpu_libraries(self) -> dict[str, Any]:
-        from torch_diode.integration.cpu.onednn import library_choices
+        from torch_diode.integration.cpu.onednn import library_choices, why_unavailable
 
-        return dict(library_choices(self.inputs, self.op))
+        if V.graph not in _libraries_barred:
+            _libraries_barred[V.graph] = why_unavailable()
+        return {} if _libraries_barred[V.graph] else dict(library_choices(self.inputs, self.op))
 
     def _triton_templates(self, tma: bool) -> dict[str, Any]:
         layout = self._fixed_layout

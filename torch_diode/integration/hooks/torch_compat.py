@@ -359,10 +359,13 @@ def linear_patterns() -> list[Any]:
     return list({id(entry): entry for entry in entries}.values())
 
 
+@functools.cache
 def packs_float32_for_mkl() -> bool:
     """True if freezing packs float32 weights for MKL, where the number of rows is fixed."""
     import torch
 
+    # Cached: in a compile the operator is called through torch's fake tensors, a quarter of a
+    # millisecond each time.
     return bool(torch._C.has_mkl and not torch.ops.mkldnn._is_mkldnn_acl_supported())
 
 

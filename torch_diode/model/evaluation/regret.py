@@ -28,6 +28,7 @@ Mask = npt.NDArray[np.bool_]
 
 ONCE = 1.0
 """Noise given to a CPU's time that was measured too few times to tell."""
+_DRAWS = 8
 _MEDIAN_ERROR = 1.2533
 _HALF_RANGE = 0.6745
 """Standard error of a median, and half the interquartile range, both over the deviation of normal
@@ -113,19 +114,6 @@ def regret_arrays(
     """Numbers of the problems, and their regrets: one row per problem, one column per k."""
     ranked = RankedTimes.by(group, predicted)
     return group[ranked.first], ranked.regrets(measured, ks)
-
-
-def subset_regrets(group: Ids, measured: Times, chosen: Mask) -> npt.NDArray[np.float64]:
-    """Regret of perfect benchmarking of the chosen rows, by problem number; NaN for a problem with
-    none of them."""
-    count = int(group.max()) + 1 if len(group) else 0
-    best, among = np.full(count, np.inf), np.full(count, np.inf)
-    np.minimum.at(best, group, measured)
-    np.minimum.at(among, group[chosen], measured[chosen])
-    regrets = np.full(count, np.nan)
-    known = np.isfinite(among)
-    regrets[known] = among[known] / best[known]
-    return regrets
 
 
 def scores(values: npt.NDArray[np.float64], ks: Sequence[int] = KS) -> list[Score]:
@@ -216,22 +204,17 @@ def standard_errors(
 
 
 def noise_regrets(
-    group: Ids,
-    measured: Times,
-    errors: Times,
-    ks: Sequence[int] = KS,
-    draws: int = 8,
-    seed: int = 0,
+    group: Ids, measured: Times, errors: Times, ks: Sequence[int] = KS
 ) -> npt.NDArray[np.float64]:
     """Regret that noise alone causes, for each problem with a choice, one column per k.
 
     Measured times are taken as true and drawn again, each with its own standard error; the ranking
     by the true times is scored on the draws.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     truth = RankedTimes.by(group, measured).with_choice()
     total = np.zeros((len(truth.starts), len(ks)))
-    for _ in range(draws):
+    for _ in range(_DRAWS):
         again = measured * np.exp(errors * rng.standard_normal(len(measured)))
         total += np.log(truth.regrets(again, ks))
-    return np.asarray(np.exp(total / draws))
+    return np.asarray(np.exp(total / _DRAWS))

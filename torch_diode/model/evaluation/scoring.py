@@ -21,7 +21,6 @@ from torch_diode.model.evaluation.regret import (
     regret_arrays,
     scores,
     sliced_scores,
-    subset_regrets,
     time_error,
 )
 from torch_diode.model.networks import MAX_LOG_RATIO
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
     from torch_diode.model.networks.library_model import Network
 
 _PROBLEMS_AT_ONCE = 256
+_NEAR = 1.5
+"""Times the best, up to which a config is near it."""
 _SHIFTS = np.arange(-16, 17) / 100
 
 
@@ -205,7 +206,6 @@ def evaluate_predictions(
     predicted: Times,
     baselines: Mapping[str, npt.NDArray[np.float64]] | None = None,
     noise: list[float] | None = None,
-    near: float = 1.5,
     ks: Sequence[int] = KS,
 ) -> EvaluatedPredictions:
     """Score predictions for a table's rows.
@@ -220,7 +220,7 @@ def evaluate_predictions(
         )
     ids, values = table.group[ranked.first], ranked.regrets(table.time_us, ks)
     slices = problem_slices(table.arrays.take(ids), table.roofline[ids])
-    alone = subset_regrets(table.group, table.time_us, table.is_aten)[ids]
+    alone = table.subset_regrets(table.is_aten)[ids]
     references: dict[str, Slices] = {}
     others = {name: regrets[ids] for name, regrets in (baselines or {}).items()}
     for name, regrets in {"aten": alone, **others}.items():
@@ -232,7 +232,7 @@ def evaluate_predictions(
     evaluation = Evaluation(
         sliced_scores(values, slices, ks),
         references.pop("aten", {}),
-        _errors(table, predicted, near),
+        _errors(table, predicted),
         references,
         noise or [],
         _where_worse(values[:, 0], alone, slices),
@@ -240,8 +240,8 @@ def evaluate_predictions(
     return EvaluatedPredictions(table, predicted, ranked, values, evaluation)
 
 
-def _errors(table: FeatureTable, predicted: Times, near: float) -> dict[str, dict[str, float]]:
-    close = table.is_config & (table.time_us < near * table.best_times()[table.group])
+def _errors(table: FeatureTable, predicted: Times) -> dict[str, dict[str, float]]:
+    close = table.is_config & (table.time_us < _NEAR * table.best_times()[table.group])
     parts = {
         "all": np.ones(len(close), bool),
         "configs": table.is_config,

@@ -20,11 +20,7 @@ from torch_diode.candidates.gpu.resources import (
     uses_matrix_unit_on_shared,
 )
 from torch_diode.model.features.names import DIVISORS, JOINT_NAMES, PRECISIONS, TEMPLATES
-from torch_diode.model.features.problem_arrays import (
-    one_row_per_problem,
-    precision_code,
-    select,
-)
+from torch_diode.model.features.problem_arrays import one_row_per_problem, precision_code, select
 from torch_diode.model.features.roofline import LAUNCH_US, bounds, chip_rates
 from torch_diode.types.problem import BIASES, DTYPE_BYTES, OPS
 

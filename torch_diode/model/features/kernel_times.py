@@ -9,7 +9,6 @@ for arrays of problems or for one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -28,58 +27,44 @@ _FLOAT32 = PRECISIONS.index("float32")
 _FLOAT32_BYTES = 4
 _MKL = (ATEN, ATEN_F32, MKL_PACKED)
 """Templates that are MKL's in float32; in other dtypes they are oneDNN's."""
-_NEEDS = {
-    "bfloat16": {"avx512_bf16", "amx_bf16", "bf16"},
-    "float16": {"avx512_fp16", "asimd"},
-}
+_NEEDS = {"bfloat16": {"avx512_bf16", "amx_bf16", "bf16"}, "float16": {"avx512_fp16", "asimd"}}
 
 
-@dataclass(frozen=True)
-class KernelConstants:
-    """Constants of the model."""
-
-    onednn_us: float = 3.0
-    """Overhead of oneDNN's primitive over a plain call."""
-    copy_bytes_a_us: float = 20e3
-    """Rate of one core at copying an operand into another layout,"""
-    transposed_copies: float = 4.0
-    """and so many times that for one that is transposed on the way."""
-    mkl_elsewhere: float = 0.5
-    """Rate of MKL on CPUs of other vendors than Intel: it uses half the vector width there."""
-    no_matrix_unit: float = 0.15
-    """Rate of the C++ template in half precision without AMX."""
-    emulated: float = 0.03
-    """Rate of a half precision that the CPU has no instructions for."""
-    library_block: tuple[int, int] = (6, 64)
-    """Outputs of the libraries' micro-kernels."""
-    least_sums: int = 8
-    """Vectors of sums that keep the multipliers busy."""
-
-
-DEFAULT_CONSTANTS = KernelConstants()
+ONEDNN_US = 3.0
+"""Overhead of oneDNN's primitive over a plain call."""
+COPY_BYTES_A_US = 20e3
+"""Rate of one core at copying an operand into another layout,"""
+TRANSPOSED_COPIES = 4.0
+"""and so many times that for one that is transposed on the way."""
+MKL_ELSEWHERE = 0.5
+"""Rate of MKL on CPUs of other vendors than Intel: it uses half the vector width there."""
+NO_MATRIX_UNIT = 0.15
+"""Rate of the C++ template in half precision without AMX."""
+EMULATED = 0.03
+"""Rate of a half precision that the CPU has no instructions for."""
+LIBRARY_BLOCK = (6, 64)
+"""Outputs of the libraries' micro-kernels."""
+LEAST_SUMS = 8
+"""Vectors of sums that keep the multipliers busy."""
 
 
 def kernel_us(
-    p: Problems,
-    hardware: Hardware,
-    template: str,
-    block: tuple[int, int] | None = None,
-    c: KernelConstants = DEFAULT_CONSTANTS,
+    p: Problems, hardware: Hardware, template: str, block: tuple[int, int] | None = None
 ) -> Values:
     """Modelled microseconds of a library, or of the C++ template with a register blocking."""
     limits, threads = bounds(p, hardware), p.xp.maximum(p.threads, 1.0)
     converts = template in CONVERTING
     is_float32 = 1.0 if converts else 1.0 * (p.precision == _FLOAT32)
     by_mkl = is_float32 if template in _MKL else 0.0
-    share = _used_share(p, block or c.library_block, threads)
+    share = _used_share(p, block or LIBRARY_BLOCK, threads)
     if block is not None:
-        share = share * _register_use(block, hardware, c)
+        share = share * _register_use(block, hardware)
         if "amx_bf16" not in hardware.instruction_sets:
-            share = share * select(is_float32, 1.0, c.no_matrix_unit)
+            share = share * select(is_float32, 1.0, NO_MATRIX_UNIT)
     elif not hardware.name.startswith("intel"):
-        share = share * select(by_mkl, c.mkl_elsewhere, 1.0)
+        share = share * select(by_mkl, MKL_ELSEWHERE, 1.0)
     share = share * select(
-        is_float32, 1.0, p.xp.take(_native(hardware.instruction_sets, c.emulated), p.precision)
+        is_float32, 1.0, p.xp.take(_native(hardware.instruction_sets), p.precision)
     )
     compute = limits.compute_us
     if converts:
@@ -87,10 +72,10 @@ def kernel_us(
     time = CALL_US + compute / share + limits.memory_us
     if block is not None:
         return time
-    copied = _copied(p, template, c) * select(is_float32, _FLOAT32_BYTES, p.item)
+    copied = _copied(p, template) * select(is_float32, _FLOAT32_BYTES, p.item)
     if converts:
         copied = copied + p.B * (p.M * p.K + p.K * p.N + p.M * p.N) * _FLOAT32_BYTES
-    return time + c.onednn_us * (1 - by_mkl) + copied / (c.copy_bytes_a_us * threads)
+    return time + ONEDNN_US * (1 - by_mkl) + copied / (COPY_BYTES_A_US * threads)
 
 
 def _used_share(p: Problems, block: tuple[int, int], threads: Values) -> Values:
@@ -101,30 +86,30 @@ def _used_share(p: Problems, block: tuple[int, int], threads: Values) -> Values:
     return edges * tiles / (p.xp.ceil(tiles / threads) * threads)
 
 
-def _register_use(block: tuple[int, int], hardware: Hardware, c: KernelConstants) -> float:
+def _register_use(block: tuple[int, int], hardware: Hardware) -> float:
     """Share of the peak that a block of sums in registers reaches."""
     block_m, block_n = block
     lanes, registers = (16, 32) if "avx512f" in hardware.instruction_sets else (8, 16)
     columns = -(-block_n // lanes)
     sums = block_m * columns
-    busy = min(sums / c.least_sums, 1.0)
+    busy = min(sums / LEAST_SUMS, 1.0)
     fits = min(registers / (sums + columns + 1), 1.0)
     loads = min(2.0 * sums / (block_m + columns), 1.0)
     return busy * fits * loads * block_n / (columns * lanes)
 
 
 @lru_cache(maxsize=16)
-def _native(instruction_sets: tuple[str, ...], emulated: float) -> Floats:
+def _native(instruction_sets: tuple[str, ...]) -> Floats:
     """Rate of each precision over that of its instructions, which the CPU may lack."""
     sets = set(instruction_sets)
     lacks = [name in _NEEDS and not _NEEDS[name] & sets for name in (*PRECISIONS, "")]
-    return np.where(lacks, np.float32(emulated), np.float32(1))
+    return np.where(lacks, np.float32(EMULATED), np.float32(1))
 
 
-def _copied(p: Problems, template: str, c: KernelConstants) -> Values:
+def _copied(p: Problems, template: str) -> Values:
     """Elements brought into a library's layout: of A if it is transposed, of B if it is not packed
     beforehand and there are rows enough to be worth it."""
-    copied = p.transpose_a * (c.transposed_copies * p.M * p.K)
+    copied = p.transpose_a * (TRANSPOSED_COPIES * p.M * p.K)
     if template not in PACKED:
-        copied = copied + (c.library_block[0] <= p.M) * (p.K * p.N)
+        copied = copied + (LIBRARY_BLOCK[0] <= p.M) * (p.K * p.N)
     return p.B * copied

@@ -17,7 +17,7 @@ from torch_diode.model.features.problem_arrays import Floats, ProblemArrays, usa
 from torch_diode.model.features.roofline import roofline_us
 from torch_diode.model.features.vendor import split_features, vendor_features
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
-from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
+from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import column_numbers, number_rows
 from torch_diode.types.errors import EmptySelectionError
 from torch_diode.types.problem import MMShape
@@ -96,11 +96,18 @@ class FeatureTable:
         names = ("group", "rows", "config", "is_aten", "time_us", "noise", "split", "label")
         return replace(self, **{name: getattr(self, name)[keep] for name in names})
 
-    def best_times(self) -> npt.NDArray[np.float64]:
-        """Best time of each problem, ATen included; infinite for a problem without rows."""
+    def best_times(self, rows: Mask | slice = slice(None)) -> npt.NDArray[np.float64]:
+        """Best time of each problem among these rows; infinite for a problem without any."""
         best = np.full(len(self.problem), np.inf)
-        np.minimum.at(best, self.group, self.time_us)
+        np.minimum.at(best, self.group[rows], self.time_us[rows])
         return best
+
+    def subset_regrets(self, chosen: Mask) -> npt.NDArray[np.float64]:
+        """Regret of perfect benchmarking of the chosen rows, by problem number; NaN for a problem
+        with none of them."""
+        best = self.best_times(chosen)
+        best[np.isinf(best)] = np.nan
+        return np.asarray(best / self.best_times())
 
 
 def feature_table(dataset: Dataset, hardware: Hardware) -> FeatureTable:
@@ -113,9 +120,7 @@ def feature_table(dataset: Dataset, hardware: Hardware) -> FeatureTable:
     time = dataset.values("time_us")[rows]
     merged = _merge_repeats(dataset, _MergedTimings(rows, time, _noise(dataset, rows, time)))
     rows = merged.rows
-    template, names = dataset.codes("template")
-    fields = {name: dataset.values(name)[rows].astype(np.int32) for name in NUMBER_FIELDS}
-    candidates = Candidates(tuple(names), template[rows].astype(np.int32), fields)
+    candidates = dataset.candidates(rows)
     problems = _Problems(ProblemArrays.of_dataset(dataset), *_kinds(dataset))
     table = _table(problems, candidates, dataset.problems.ids[rows], hardware)
     return replace(

@@ -32,9 +32,14 @@ from torch_diode.model.features.problem_arrays import Floats, OneProblem, Proble
 from torch_diode.model.features.roofline import roofline_us
 from torch_diode.model.features.vendor import split_features, vendor_features
 from torch_diode.model.networks import MAX_LOG_RATIO
-from torch_diode.model.serving.layers import Arrays, StandardisedLayer, candidate_layers
+from torch_diode.model.serving.layers import (
+    Arrays,
+    StandardisedLayer,
+    UncertaintyLayers,
+    VendorLayers,
+    candidate_layers,
+)
 from torch_diode.model.serving.one_thread import one_thread
-from torch_diode.model.serving.vendor_layers import UncertaintyLayers, VendorLayers
 from torch_diode.types.bounded_cache import BoundedCache
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.candidate_arrays import Candidates

@@ -47,11 +47,7 @@ class ProblemBatches:
     """
 
     def __init__(
-        self,
-        table: FeatureTable,
-        far: float = np.inf,
-        far_share: float = 1.0,
-        device: str = "cpu",
+        self, table: FeatureTable, far: float = np.inf, far_share: float = 1.0, device: str = "cpu"
     ) -> None:
         regret = log_regrets(table)
         rows = np.flatnonzero(table.is_config)

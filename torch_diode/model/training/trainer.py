@@ -360,10 +360,7 @@ def _source(parts: SplitTables, initial: Mapping[str, Floats]) -> str:
 def write_history(path: str | os.PathLike[str], history: list[Row]) -> None:
     """Write the training curves as CSV, one row per epoch."""
     names = list(dict.fromkeys(name for row in history for name in row))
-    with (
-        replacing(path) as temporary,
-        temporary.open("w", newline="", encoding="utf-8") as file,
-    ):
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, names)
         writer.writeheader()
         writer.writerows(history)

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from torch_diode.model.evaluation.regret import RankedTimes
 from torch_diode.model.serving.expected_regret import expected_regrets
 
 if TYPE_CHECKING:
@@ -88,11 +89,8 @@ def errors_of(table: FeatureTable, log_ratio: Floats) -> Errors:
 def first_rows(table: FeatureTable, log_ratio: Floats, count: int) -> npt.NDArray[np.int64]:
     """Select the rows of each problem's configs that are predicted fastest."""
     rows = np.flatnonzero(table.is_config)
-    order = rows[np.lexsort((log_ratio[rows], table.group[rows]))]
-    ids = table.group[order]
-    starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]]) if len(ids) else ids
-    rank = np.arange(len(ids)) - np.repeat(starts, np.diff(np.r_[starts, len(ids)]))
-    return np.asarray(order[rank < count])
+    ranked = RankedTimes.by(table.group[rows], log_ratio[rows])
+    return np.asarray(rows[ranked.order[ranked.place < count]])
 
 
 def fit_uncertainty(

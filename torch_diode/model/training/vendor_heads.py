@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from torch_diode.model.training.batches import LibraryCalls
 
 _DECAY = 1e-2
+_BATCH = 512
 _INITIAL_SCALE = 0.3
 """Scale of the last layer's initial weights, so that training starts near the mean."""
 
@@ -33,7 +34,6 @@ def train_head(
     dropout: float,
     seed: int,
     progress: Callable[[Row], None] | None = None,
-    batch: int = 512,
     afresh: bool = True,
 ) -> None:
     """Train a head in place, afresh or from its weights. Its members learn from the same rows and
@@ -53,7 +53,7 @@ def train_head(
     head.train()
     for epoch in range(epochs):
         order = torch.from_numpy(rng.permutation(len(calls))).to(calls.target.device)
-        pieces = order.split(batch)
+        pieces = order.split(_BATCH)
         for number, piece in enumerate(pieces):
             set_rate(optimizer, rate, (epoch + number / len(pieces)) / epochs)
             offset = alone_offset * calls.alone[piece, None]

@@ -44,6 +44,8 @@ class CollectOptions:
     noise: float | None = None
     """Time the fastest of each problem again until the best time's error, half the width of its 95%
     interval, is at most this share of it."""
+    libraries_only: bool = False
+    """On a CPU, time library calls only, so that nothing has to be compiled."""
     ray: str | None = None
     """Address of a Ray cluster to time on: `auto` or `host:6379`."""
     overwrite: bool = False

@@ -195,6 +195,7 @@ class CollectionRun:
             "search-space": self.options.search_space,
             "seed": self.options.seed,
             **({} if self.options.noise is None else {"noise": self.options.noise}),
+            **({"libraries": True} if self.options.libraries_only else {}),
             **settings,
             **self._versions,
             "problems": hashlib.sha256(keys.encode()).hexdigest()[:16],
@@ -225,7 +226,9 @@ class CollectionRun:
         return KernelLibrary(template_source, self.hardware.units)
 
     def _cpu_kernels(self, chip: Hardware) -> CpuKernels:
-        """Those of the C++ template, where one can be compiled here."""
+        """Those of the C++ template, where they are wanted and can be compiled."""
+        if self.options.libraries_only:
+            return CpuKernels()
         from torch_diode.integration.cpu.build import build
         from torch_diode.integration.cpu.cpp_gemm import why_unavailable
 

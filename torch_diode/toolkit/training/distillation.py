@@ -10,8 +10,8 @@ with the mean prediction of teachers and model as their times.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from torch_diode.model.features.problem_arrays import Floats
 from torch_diode.model.features.table import FeatureTable, unmeasured_table
 from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.training.batches import ProblemBatches
-from torch_diode.model.training.distillation import DistillationOptions, distill
+from torch_diode.model.training.epoch import EpochOptions, Row, config_optimizer, run_epoch
 from torch_diode.model.training.trainer import (
     SplitTables,
     Trained,
@@ -50,6 +50,22 @@ _TEACHER: dict[str, Any] = {
     "learning_rate": 3e-3,
     "weight_decay": 0.03,
 }
+
+
+@dataclass(frozen=True)
+class DistillationOptions(EpochOptions):
+    """Options of a distillation. Its times have no noise, so `near`, `floor` and `temperature` are
+    sharper than in training."""
+
+    epochs: int = 16
+    batch_problems: int = 192
+    learning_rate: float = 1.5e-3
+    weight_decay: float = 1e-3
+    warmup: float = 0.1
+    near: float = 0.12
+    floor: float = 0.03
+    temperature: float = 0.03
+    list_weight: float = 0.05
 
 
 def teacher_jobs(
@@ -96,6 +112,27 @@ def distill_teachers(
     before = len(trained.history)
     more = [{**row, "epoch": before + row["epoch"]} for row in history]
     return replace(trained, history=[*trained.history, *more])
+
+
+def distill(
+    network: TimingNetwork,
+    table: FeatureTable,
+    options: DistillationOptions,
+    seed: int = 0,
+    device: str = "cpu",
+    progress: Callable[[Row], None] | None = None,
+) -> list[Row]:
+    """Train the network of configs on the table, in place; its heads stay unchanged."""
+    network.to(device)
+    batches = ProblemBatches(table, device=device)
+    optimizer = config_optimizer(network, options.learning_rate, options.weight_decay)
+    history: list[Row] = []
+    for epoch in range(options.epochs):
+        history.append(run_epoch(network, batches, optimizer, options, seed, epoch))
+        if progress is not None:
+            progress(history[-1])
+    network.eval()
+    return history
 
 
 def distillation_set(

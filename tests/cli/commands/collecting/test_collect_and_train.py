@@ -29,23 +29,14 @@ def test_data_that_is_there_is_trained_on_and_validated(folder):
     assert "Scored on all 17 problems" in ended.out
 
 
-def test_each_part_can_be_left_out(folder, trained):
-    shutil.copy(trained, folder / "m.pt")
-    skipped = ("--skip-collection", "--skip-training")
-    ended = inside(*FILES, *skipped, "--validation", "apart.msgpack")
-    assert ended.code == 0, ended.err
-    assert "training m.pt" not in ended.out
-    ended = inside(*FILES, *skipped, "--skip-validation")
-    assert (ended.code, ended.out) == (0, "")
-
-
 def test_what_is_missing_is_one_sentence(folder):
     assert "m.pt: no such file" in told_off(*FILES, "--skip-training")
     gone = ("collect-and-train", "--output", "gone.parquet", "--model", "m.pt")
     assert "gone.parquet: no such file" in told_off(*gone, "--skip-collection")
 
 
-CPU = ("--device", "cpu", "collect-and-train", "--output", "c.parquet", "--model", "m.pt")
+CPU = ("--device", "cpu", "collect-and-train", "--libraries", *("--output", "c.parquet"))
+CPU += ("--model", "m.pt")
 FEW = ("--max-size", "32", "--operations", "mm", "--num-shapes", "2", "--validation-shapes", "1")
 ALONE = ("--skip-training", "--skip-validation")
 
@@ -63,10 +54,7 @@ def test_on_a_cpu_a_model_learns_from_its_libraries(folder):
     [
         (("--model", "there.pt"), "there.pt: exists already; choose another name, or give"),
         (("--model", "m.txt"), "m.txt: got a model path ending in '.txt'"),
-        (
-            ("--model", "t.parquet/m.pt"),
-            "is not a writable directory; choose another --mod",
-        ),
+        (("--model", "t.parquet/m.pt"), "is not a writable directory; choose another --mod"),
         (("--model", "folder.pt", "--overwrite"), "folder.pt: got a directory"),
         (("--init-from", "gone.pt"), "gone.pt: no such file"),
         (("--validation", "apart.msgpack"), "apart.msgpack: exists already"),

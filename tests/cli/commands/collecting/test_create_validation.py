@@ -4,12 +4,12 @@ import pytest
 
 from tests import samples
 from tests.cli.program import inside, told_off
+from torch_diode import MMShape, OperationShapeSet
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.files.shape_sets import write_shapes
-from torch_diode.types.problem import MMShape
-from torch_diode.types.shapes import OperationShapeSet
 
-CPU = ("--seed", "42", "--device", "cpu", "create-validation", "--output", "v.parquet")
+CPU = ("--seed", "42", "--device", "cpu", "create-validation", "--libraries")
+CPU += ("--output", "v.parquet")
 
 
 @pytest.fixture(autouse=True)

@@ -46,20 +46,10 @@ def test_an_existing_output_needs_overwrite(data, tmp_path):
     assert read_dataset(output) == samples.dataset()
 
 
-def test_a_timing_that_occurs_twice_is_refused_or_one_is_kept(data, tmp_path):
-    output = tmp_path / "out.json"
-    assert "same timing twice" in told_off("convert", data, data, "-o", output)
-    assert not output.exists()
-    assert inside("convert", data, data, "--duplicates", "first", "-o", output).code == 0
-    assert read_dataset(output) == samples.dataset()
-
-
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         ("empty.parquet", b"", "empty file"),
-        ("deep.json", b"[" * 100_000, "nested too deeply"),
-        ("names.msgpack", b"\x81\xa2\xff\xfe\x01", "not UTF-8"),
         ("table.csv", b"a,b", "expected one of .parquet"),
     ],
 )
@@ -69,12 +59,6 @@ def test_a_bad_file_is_one_sentence_that_names_it(tmp_path, name, content, said)
     assert sentence.startswith(f"{tmp_path / name}: ")
     assert said in sentence
     assert [file.name for file in tmp_path.iterdir()] == [name]
-
-
-def test_a_path_that_is_not_there_and_an_unknown_form_are_faults(tmp_path):
-    gone = ("convert", tmp_path / "none.json", "-o", tmp_path / "x.json")
-    assert "no such file or directory" in told_off(*gone)
-    assert "expected one of .parquet" in told_off("convert", tmp_path, "-o", tmp_path / "x.csv")
 
 
 def test_names_that_are_not_utf_8_are_names(data, tmp_path):

@@ -17,25 +17,10 @@ def test_it_writes_one_page_with_the_shipped_model(timings, tmp_path, monkeypatc
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_it_prints_the_regret_that_validate_model_prints(trained, timings, tmp_path):
-    given = ("--dataset", timings / "train.parquet", "--model", trained)
-    page = tmp_path / "report.html"
-    report = inside("report", *given, "--output", page, "--no-default-list").out
-    problems, regret = re.search(r"^(\d+) problems, regret@1 ([\d.]+)$", report, re.M).groups()
-    model = next(
-        line.split() for line in inside("validate-model", *given).out.splitlines()
-        if line.startswith("model ")
-    )  # fmt: skip
-    assert model[1:3] == [problems, regret]
-    assert f"Scores are of {problems} of " in report
-
-
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
         ("--dataset", "none.parquet", "none.parquet: no such file"),
-        ("--hardware-name", "nvidia-a100", "got no timings of nvidia-a100"),
-        ("--model", "no.pt", "no.pt: no such file"),
         ("--score", "some", "expected one of auto, held-out, all"),
     ],
 )

@@ -12,19 +12,10 @@ import torch
 
 from tests.cli.program import inside, told_off
 from tests.conftest import QUICK_TRAINING as QUICK
-from torch_diode.files.datasets import read_dataset, write_dataset
-from torch_diode.model.checkpoint import load_model
 
 
 def arguments(timings, model, *more):
     return ("--seed", "1", "train", "--dataset", timings / "train.parquet", "--model", model, *more)
-
-
-def test_every_option_reaches_the_training(trained):
-    metadata = load_model(trained).metadata
-    assert metadata.hardware == "nvidia-h200"
-    assert (metadata.shape["hidden"], metadata.options["epochs"]) == (16, 3)
-    assert metadata.options["seed"] == 1
 
 
 def test_it_prints_the_data_the_epochs_and_the_scores(timings, tmp_path):
@@ -66,26 +57,12 @@ def test_a_killed_run_continues(timings, tmp_path):
     assert not state.exists()
 
 
-def test_a_directory_and_its_forms_can_be_given(timings, tmp_path):
-    data = read_dataset(timings / "train.parquet")
-    write_dataset(data.take(data.problems.ids < 10), tmp_path / "few.msgpack")
-    ended = inside(
-        *("train", "--data-dir", tmp_path, "--file-extensions", "msgpack"),
-        *("--model", tmp_path / "m.pt", "--batch-size", "32", "--num-epochs", "2"),
-    )
-    assert ended.code == 0, ended.err
-    assert "8 problems to train on, 2 to stop by, 0 held out" in ended.out
-    assert "collect a validation set" in ended.out
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         ((), "got neither of --dataset and --data-dir"),
-        (("--dataset", "x.parquet", "--data-dir", "."), "got both of"),
         (("--dataset", "nowhere.parquet", "--model-type", "huge"), "expected one of base, deep"),
         (("--data-dir", ".", "--file-extensions", "csv"), "file-extensions"),
-        (("--data-dir", ".", "--test-share", "0.8", "--validation-share", "0.5"), "at most 0.9"),
     ],
 )
 def test_a_fault_is_one_sentence(given, said, tmp_path, monkeypatch):

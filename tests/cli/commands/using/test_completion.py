@@ -40,11 +40,7 @@ def completed(line: str, folder: Path) -> list[str]:
     [
         ("torch-diode val", ["validate-model", "validate-max-autotune"]),
         ("torch-diode --seed 42 tra", ["train", "trace"]),
-        ("torch-diode table ex", ["export"]),
-        ("torch-diode train --num-", ["--num-epochs", "--num-layers"]),
         ("torch-diode train --model-type ", ["base", "deep", "library"]),
-        ("torch-diode --format pa", ["parquet"]),
-        ("torch-diode explain --hardware nvidia-h200-", ["nvidia-h200-nvl"]),
         ("torch-diode collect --operations mm --dtypes bf", ["bfloat16"]),
         ("torch-diode train --dataset ti", []),  # bash then completes files
     ],

@@ -67,14 +67,8 @@ def test_a_chip_that_a_compile_would_not_ask_the_model_for_is_told_of(ask, tmp_p
     ("line", "said"),
     [
         ("{", "line 2: not JSON"),
-        ("[]", "line 2: got list; expected an object"),
-        ({**PROBLEM, "M": -1}, "line 2: MMShape.M: got -1"),
         ({**PROBLEM, "m": 1}, "line 2: problem: got an unknown field 'm'"),
-        ({"op": "mm", "M": 1, "N": 1}, "line 2: problem: got no field 'K'"),
-        ({**PROBLEM, "candidates": []}, "line 2: candidates: got no list"),
         ({**PROBLEM, "candidates": [{}]}, "line 2: candidate: got no field 'template'"),
-        ({**PROBLEM, "candidates": [{"template": "triton::mm"}]}, "line 2: Candidate.config"),
-        ({**PROBLEM, "candidates": [1]}, "line 2: candidate: got int"),
         ({**PROBLEM, "dtype": "int32"}, "line 2: mm:512x4096x4096:int32:nt"),
     ],
 )
@@ -83,13 +77,6 @@ def test_a_bad_line_is_named_and_an_earlier_output_stays(ask, line, said, tmp_pa
     assert said in told_off(*ask(PROBLEM, line))
     assert (tmp_path / "ranked.jsonl").read_text() == "earlier"
     assert len(list(tmp_path.iterdir())) == 2
-
-
-def test_a_wrong_path_and_an_empty_file(tmp_path):
-    where = ("--output", tmp_path / "r.jsonl", "--hardware", "nvidia-h200")
-    assert "no such file" in told_off("rank", "--input", tmp_path / "no.jsonl", *where)
-    (tmp_path / "empty.jsonl").write_text("")
-    assert "got no problem" in told_off("rank", "--input", tmp_path / "empty.jsonl", *where)
 
 
 def test_the_input_is_not_written_over(ask, tmp_path):

@@ -15,12 +15,6 @@ def test_programs_learn_what_is_installed_and_which_chip_this_is():
     assert facts["hardware"]["kind"] == "cpu"
 
 
-def test_people_get_a_table():
-    ended = inside("--device", "cpu", "status")
-    assert ended.code == 0, ended.err
-    assert "distribution" in ended.out
-
-
 def test_a_device_that_is_none_or_not_here_is_one_sentence():
     assert "device: got 'cuda:x'; expected cuda" in told_off("--device", "cuda:x", "status")
     if not torch.cuda.is_available():

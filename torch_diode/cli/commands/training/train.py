@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from torch_diode.cli.console.output import print_line, print_notes
 from torch_diode.cli.options import filters
 from torch_diode.cli.options import training as options
-from torch_diode.cli.options.parameters import build, complete
+from torch_diode.cli.options.parameters import build, complete, taking
 from torch_diode.files.datasets import FORMS
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.types.errors import InvalidValueError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torch_diode.toolkit.training.train import TrainingResult
 
 
+@taking(options.TrainingOptions)
 def train(
     context: typer.Context,
     model: options.Model,
@@ -38,20 +39,7 @@ def train(
     hardware_name: filters.HardwareName = None,
     op_name: filters.OpName = None,
     overwrite: Annotated[bool, typer.Option(help="Replace the model if it exists.")] = False,
-    model_type: options.ModelType = None,
-    batch_size: options.BatchSize = None,
-    num_epochs: options.NumEpochs = None,
-    learning_rate: options.LearningRate = None,
-    weight_decay: options.WeightDecay = None,
-    patience: options.Patience = None,
-    test_share: options.TestShare = None,
-    validation_share: options.ValidationShare = None,
-    hidden_dim: options.HiddenDim = None,
-    num_layers: options.NumLayers = None,
-    log_dir: options.LogDir = None,
-    init_from: options.InitFrom = None,
-    teachers: options.Teachers = 0,
-    must_beat_aten: options.MustBeatAten = False,
+    **given: Any,
 ) -> None:
     """Train a model; the defaults are those of the shipped model.
 
@@ -72,7 +60,7 @@ def train(
     Fine-tune the shipped model on your own timings, in minutes:
     torch-diode train --init-from shipped --dataset mine.parquet --model mine.pt
     """
-    learning = build(TrainOptions, locals())
+    learning = build(TrainOptions, given)
     source = _one_of(dataset, data_dir)
     from torch_diode.cli.console.progress import ConsoleProgress
     from torch_diode.toolkit.training import train as api

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from torch_diode.cli.console.output import note, print_json, print_line
+from torch_diode.cli.options import filters
 from torch_diode.cli.options.parameters import complete
 from torch_diode.hardware import known_names
 from torch_diode.integration.deciding.record import Decision
@@ -24,6 +25,7 @@ def explain(
             help="As on this chip, which need not be here.", autocompletion=complete(known_names())
         ),
     ] = None,
+    threads: filters.Threads = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Run a program and list what torch-diode decided in it.
@@ -38,7 +40,7 @@ def explain(
     from torch_diode.toolkit.program import stdout_to_stderr
 
     with stdout_to_stderr() if as_json else contextlib.nullcontext():
-        result = explain_program(script, context.args, hardware=hardware)
+        result = explain_program(script, context.args, hardware=hardware, threads=threads)
     if result.note:
         note(result.note)
     if as_json:

@@ -56,9 +56,7 @@ def predict(
     if as_json:
         print_json(result.to_dict())
         return
-    chip = result.hardware.name
-    if result.hardware.threads:
-        chip += f" with {result.hardware.threads} threads"
+    chip = result.hardware.label
     print_line(f"{problem} on {chip}, {result.candidates:,} candidates, by {result.source}")
     rows: list[tuple[Any, ...]] = []
     for place, p in enumerate(result.ranked, 1):

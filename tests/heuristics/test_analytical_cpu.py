@@ -1,17 +1,12 @@
 """The analytical heuristic on CPUs."""
 
-from __future__ import annotations
-
 import pytest
 
+from torch_diode import AnalyticalHeuristic, Candidate, Candidates, Hardware, MMShape
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import find
-from torch_diode.heuristics.analytical import AnalyticalHeuristic
 from torch_diode.heuristics.testing.conformance import check_heuristic
-from torch_diode.types.candidate import Candidate, CppGEMMConfig
-from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.hardware import Hardware
-from torch_diode.types.problem import MMShape
+from torch_diode.types.candidate import CppGEMMConfig
 
 ZEN5 = find("amd-zen5", 2)
 INTEL = Hardware("intel-skylake-sp", "cpu", "x86_64", threads=2, instruction_sets=("avx512f",))
