@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # for type checkers, to whom `as` says that a name is exporte
         disable as disable,
         enable as enable,
         explain as explain,
+        register_integration as register_integration,
         status as status,
         using as using,
     )
@@ -119,7 +120,7 @@ _EXPORTS = {
     "integration.hooks.choices": "DiodeInductorChoices",
     "integration.matmul": "MatmulIntegration",
     "integration.rank": "rank",
-    "integration.registration": "disable enable explain status using",
+    "integration.registration": "disable enable explain register_integration status using",
     "model.networks.timing_models": "DeepMatmulTimingModel MatmulTimingModel",
     "model.registry": "ModelPointer ModelRegistry load_model=load_registered",
     "model.wrapper": "ModelWrapper",

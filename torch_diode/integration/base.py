@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from torch_diode.integration.registration import Registration
@@ -44,6 +44,10 @@ class BaseIntegration(ABC):
     def uninstall(self, registration: Registration) -> None:
         """Undo `install`."""
 
+    def fail(self, reason: str) -> None:
+        """Turn it off for good, with a reason that `status` shows."""
+        self.state, self.detail = FAILED, reason
+
     def status(self) -> tuple[str, str]:
         """The state (waiting, on, off or failed), and a sentence about it."""
         return self.state, self.detail
@@ -54,6 +58,11 @@ class ChoicesIntegration(BaseIntegration):
 
     hooks: tuple[str, ...]
     """The methods of `InductorChoices` that this overrides."""
+    configs: ClassVar[Mapping[str, Any]] = {}
+    """Options of `torch._inductor.config` that engage it, set as soon as its interface works; a
+    value that the user sets comes first."""
+    falls_back: ClassVar[bool] = False
+    """True if its methods fall back to torch's by themselves when they fail."""
 
     @abstractmethod
     def mixin(self, handler: Any) -> type | None:

@@ -27,6 +27,7 @@ class MatmulIntegration(ChoicesIntegration):
     """
 
     name = "matmul"
+    falls_back = True
 
     def __init__(self, settings: Settings | None = None, fallback: Fallback | None = None) -> None:
         super().__init__()

@@ -11,11 +11,12 @@ import importlib.util
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from torch_diode import _distribution
 from torch_diode.integration import settings as switches
 from torch_diode.integration.base import FAILED, OFF, ON, BaseIntegration
+from torch_diode.integration.discovery import Offers, create
 from torch_diode.integration.hooks.cache_key import CacheKeys
 from torch_diode.integration.hooks.fallback import Fallback
 from torch_diode.integration.hooks.handler import HandlerSlot
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from torch_diode.heuristics.base import Heuristic
     from torch_diode.integration.deciding.record import Decisions
 
+Added = TypeVar("Added", bound=BaseIntegration)
 _OUTCOMES = {ON: "ok", OFF: "off", FAILED: "failed"}
 
 
@@ -40,8 +42,9 @@ class Registration:
     def __init__(self) -> None:
         self.fallback = Fallback()
         self.matmul = MatmulIntegration(fallback=self.fallback)
-        self.handler = HandlerSlot(self.fallback)
-        self.cache_keys = CacheKeys(self.fallback)
+        self.offers = Offers(self.fallback)
+        self.handler = HandlerSlot(self.fallback, self.discover)
+        self.cache_keys = CacheKeys(self.fallback, self.discover)
         self.active: list[BaseIntegration] = []
         self.refused: Step | None = None
         """Why nothing is on, where that was decided before any integration was tried."""
@@ -86,16 +89,52 @@ class Registration:
             if not has_torch():
                 raise MissingPartError("torch: not installed; install torch 2.9 or later")
             self.matmul.change(settings)
-            for integration in (self.matmul, *more):
-                if integration not in self.active:
-                    integration.install(self)
-                    self.active.append(integration)
+            for integration in (self.matmul, *self.offers.usable(), *more):
+                self._install(integration)
+
+    def _install(self, integration: BaseIntegration) -> None:
+        if integration in self.active:
+            return
+        self.active.append(integration)
+
+        def install() -> None:
+            integration.install(self)
+
+        def undo(reason: str) -> None:
+            self._uninstall(integration)
+            integration.fail(reason)
+
+        if integration is self.matmul:
+            install()
+        else:
+            self.fallback.run(install, undo, integration.name)
+
+    def _uninstall(self, integration: BaseIntegration) -> None:
+        self.fallback.run(lambda: integration.uninstall(self), integration.fail, integration.name)
+
+    def discover(self) -> None:
+        """Install the integrations that other distributions offer: once, when torch is about to
+        use its choices handler or a cache key."""
+        if self.active and not self.offers.discovered:
+            with self.lock:
+                for integration in self.offers.discover():
+                    self._install(integration)
+
+    def add(self, integration: BaseIntegration) -> None:
+        """Add an integration by hand, in place of one of its name."""
+        with self.lock:
+            before = self.offers.add(integration)
+            if before in self.active:
+                self._uninstall(before)
+                self.active.remove(before)
+            if self.active:
+                self._install(integration)
 
     def disable(self) -> None:
         """Uninstall everything."""
         with self.lock:
             for integration in reversed(self.active):
-                integration.uninstall(self)
+                self._uninstall(integration)
             self.active.clear()
             # A handler set by hand stays, but the clean benchmark it may have installed does not.
             module = sys.modules.get("torch_diode.integration.autotune.clean_benchmark")
@@ -118,6 +157,7 @@ class Registration:
         for integration in self.active:
             state, detail = integration.status()
             yield Step(integration.name, _OUTCOMES.get(state, state), detail)
+        yield from (offer.step() for offer in self.offers.failed())
         yield self._heuristic_step()
         yield Step("cache keys", "ok" if self.cache_keys.attached else "waiting", "")
 
@@ -140,6 +180,8 @@ class Registration:
             steps=tuple(self.steps()),
             hardware=tuple(hardware.name for hardware in device_hardware.detected()),
             heuristics=self.matmul.loaded() if self.active else {},
+            integrations=self.offers.shown() if self.active else {},
+            configs=self.handler.configs.shown(),
             counters=self.fallback.counters.copy(),
             notes=self.matmul.notes(),
         )
@@ -205,6 +247,15 @@ def enable(
     return _registration.status()
 
 
+def register_integration(integration: type[Added]) -> type[Added]:
+    """Add a subclass of `BaseIntegration` for this process, also as a decorator.
+
+    It is installed with the others: now, if torch-diode is on. One of the same name is replaced.
+    """
+    _registration.add(create(integration))
+    return integration
+
+
 def disable() -> None:
     """Turn torch-diode off; torch is as it was before."""
     _registration.disable()
@@ -251,6 +302,7 @@ def paused() -> Iterator[None]:
 
 def status() -> Status:
     """Steps of registration, counters, hardware and heuristics; prints as text."""
+    _registration.discover()
     return _registration.status()
 
 

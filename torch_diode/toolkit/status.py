@@ -31,6 +31,8 @@ class MachineStatus:
                 "mode": self.registration.mode,
                 "steps": [dataclasses.asdict(step) for step in self.registration.steps],
                 "heuristics": self.registration.heuristics,
+                "integrations": self.registration.integrations,
+                "configs": list(self.registration.configs),
                 "decisions": counters.decisions,
                 "abstentions": dict(counters.abstentions),
                 "fallbacks": dict(counters.fallbacks),

@@ -15,11 +15,11 @@ from __future__ import annotations
 import functools
 import threading
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
-from torch_diode.integration.base import ChoicesIntegration
+from torch_diode.integration.base import FAILED, ChoicesIntegration
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.device_hardware import GPU_KINDS
 from torch_diode.integration.hooks.fallback import Fallback
@@ -36,8 +36,9 @@ _UNKNOWN = uuid.uuid4().hex
 class CacheKeys:
     """Adds the integrations' fingerprints to torch's cache keys."""
 
-    def __init__(self, fallback: Fallback) -> None:
+    def __init__(self, fallback: Fallback, before_use: Callable[[], object] = bool) -> None:
         self._fallback = fallback
+        self._before_use = before_use
         self._integrations: list[ChoicesIntegration] = []
         self._details: Any = None
         self._original: Any = None
@@ -55,7 +56,8 @@ class CacheKeys:
 
     def remove(self, integration: ChoicesIntegration) -> None:
         """Leave it out again; after the last one, torch's class is restored."""
-        self._integrations.remove(integration)
+        if integration in self._integrations:
+            self._integrations.remove(integration)
         if self._integrations:
             return
         import_watcher.cancel(self._on_import)
@@ -76,17 +78,34 @@ class CacheKeys:
     def fingerprint(self, devices: Iterable[Any]) -> str:
         """All integrations' fingerprints for a compile; empty where the compile is plain torch's.
 
-        Unique text where one of them fails: no cache is better than a wrong entry.
+        Unique text where ours fails: no cache is better than a wrong entry. Another integration
+        that fails is turned off.
         """
         used = list(devices)
-        texts = self._fallback.run(lambda: [i.fingerprint(used) for i in self._integrations])
+        texts = self._ask(lambda integration: integration.fingerprint(used))
         if texts is None:
             return uuid.uuid4().hex
         return "+".join(text for text in texts if text)
 
+    def _ask(self, question: Callable[[ChoicesIntegration], str]) -> list[str] | None:
+        """The integrations' answers; None where one of ours fails."""
+        self._before_use()
+        answers = []
+        for integration in list(self._integrations):
+            if integration.state == FAILED:
+                continue
+            ours = integration.falls_back
+            fail, name = (None, "") if ours else (integration.fail, integration.name)
+            answer = self._fallback.run(functools.partial(question, integration), fail, name)
+            if answer is not None:
+                answers.append(answer)
+            elif ours:
+                return None
+        return answers
+
     def why_not_cached(self, gm: Any) -> str:
         """An integration's reason to keep a graph out of the cache; empty where none has one."""
-        reasons = self._fallback.run(lambda: [i.why_not_cached(gm) for i in self._integrations])
+        reasons = self._ask(lambda integration: integration.why_not_cached(gm))
         if reasons is None:
             return "torch-diode could not tell what the graph contains"
         return next(filter(None, reasons), "")

@@ -58,11 +58,17 @@ class Fallback:
         with self._lock:
             self.counters.decisions += 1
 
-    def run(self, step: Callable[[], Result]) -> Result | None:
+    def run(
+        self,
+        step: Callable[[], Result],
+        on_fault: Callable[[str], None] | None = None,
+        name: str = "",
+    ) -> Result | None:
         """The result of `step`; None where it abstained or failed.
 
         The only place that catches every exception: a compile must not fail because of a
-        heuristic. Warning and counters name the error.
+        heuristic. Warning and counters name the error, and the integration of that `name`;
+        `on_fault` receives its description.
         """
         try:
             return step()
@@ -73,12 +79,15 @@ class Fallback:
                 self.counters.abstentions[str(reason)] += 1
             return None
         except Exception as fault:  # noqa: BLE001
-            self.report(fault)
+            self.report(fault, name)
+            if on_fault is not None:
+                on_fault(_describe(fault))
             return None
 
-    def report(self, fault: Exception) -> None:
+    def report(self, fault: Exception, name: str = "") -> None:
         """Count an error, and warn the first time its cause is seen."""
-        cause = cause_of(fault)
+        integration = f"integration {name}: " if name else ""
+        cause = integration + cause_of(fault)
         with self._lock:
             fallbacks = self.counters.fallbacks
             if cause not in fallbacks and len(fallbacks) >= _MAX_CAUSES:
@@ -89,7 +98,7 @@ class Fallback:
         if first:
             # Where warnings are errors, this one still must not fail the compile.
             with contextlib.suppress(DiodeWarning):
-                text = f"torch-diode left a decision to torch: {_describe(fault)}"
+                text = f"torch-diode left a decision to torch: {integration}{_describe(fault)}"
                 warnings.warn(text, DiodeWarning, stacklevel=2)
 
 

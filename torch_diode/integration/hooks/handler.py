@@ -12,6 +12,7 @@ from __future__ import annotations
 import copyreg
 import threading
 import weakref
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +20,7 @@ from torch_diode.integration.base import FAILED, ON, ChoicesIntegration
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.fallback import Abstained, Fallback
 from torch_diode.integration.hooks.import_hook import import_watcher
+from torch_diode.integration.hooks.torch_configs import TorchConfigs
 from torch_diode.types.errors import InvalidValueError
 
 MODULE = "torch._inductor.virtualized"
@@ -27,9 +29,11 @@ MODULE = "torch._inductor.virtualized"
 class HandlerSlot:
     """Torch's slot for the choices handler, with integrations put before the handler in it."""
 
-    def __init__(self, fallback: Fallback) -> None:
+    def __init__(self, fallback: Fallback, before_use: Callable[[], object] = bool) -> None:
         self._fallback = fallback
+        self._before_use = before_use
         self._integrations: list[ChoicesIntegration] = []
+        self.configs = TorchConfigs()
         self._slot: Any = None
         self._composed: dict[int, tuple[weakref.ref[Any], Any | None]] = {}
         """By identity: handlers may be equal to one another, or have no hash."""
@@ -46,8 +50,11 @@ class HandlerSlot:
     def remove(self, integration: ChoicesIntegration) -> None:
         """Remove an integration; after the last one, the slot is restored."""
         with self._lock:
+            if integration not in self._integrations:
+                return
             self._integrations.remove(integration)
             self._composed.clear()
+            self.configs.turn_off(integration.name)
         if not self._integrations:
             import_watcher.cancel(self._on_import)
             if self._slot is not None:
@@ -84,6 +91,7 @@ class HandlerSlot:
             reference = weakref.ref(handler, lambda _: self._composed.pop(key, None))
         except TypeError:  # not of torch's class, which allows weak references
             return handler
+        self._before_use()
         with self._lock:
             composed = self._fallback.run(lambda: self._compose(handler))
             # None for a handler left unchanged: an entry must not keep its handler alive.
@@ -98,18 +106,55 @@ class HandlerSlot:
         if not isinstance(handler, InductorChoices):
             # Torch accepts any object with the right methods; our mixins would hide them.
             raise Abstained(f"choices handler {type(handler).__name__} is no InductorChoices")
-        usable = [integration for integration in self._integrations if self._is_on(integration)]
-        mixins = [mixin for i in usable if (mixin := i.mixin(handler)) is not None]
+        mixins = [part for i in list(self._integrations) for part in self._mixins(i, handler)]
         return compose(handler, mixins) if mixins else None
+
+    def _mixins(self, integration: ChoicesIntegration, handler: Any) -> list[type]:
+        """An integration's mixin if its interface works, after the class that guards it; an
+        integration that fails is turned off alone."""
+
+        def mixins() -> list[type]:
+            own = integration.mixin(handler) if self._is_on(integration) else None
+            if own is None:
+                return []
+            guards = [] if integration.falls_back else [guard(own, integration, self._fallback)]
+            return [*guards, own]
+
+        return self._fallback.run(mixins, integration.fail, integration.name) or []
 
     def _is_on(self, integration: ChoicesIntegration) -> bool:
         """True if its interface works. Probed at the first use of the handler: before, Inductor may
         be only partly imported."""
         if integration.state not in (ON, FAILED):
             reason = integration.probe()
+            if not reason:
+                self.configs.turn_on(integration.name, integration.configs)
             integration.state = FAILED if reason else ON
             integration.detail = reason or f"answers {', '.join(integration.hooks)}"
         return integration.state == ON
+
+
+def guard(mixin: type, integration: ChoicesIntegration, fallback: Fallback) -> type:
+    """A class to put before a mixin: where a hook of the mixin fails, the next handler's is called.
+
+    Not a subclass of it: the mixin would then come after another's base, torch's class.
+    """
+
+    def guarded(hook: str) -> Callable[..., Any]:
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if integration.state == ON:
+                own = getattr(super(before, self), hook)
+                # A tuple, since the answer itself may be None.
+                answer = fallback.run(lambda: (own(*args, **kwargs),), name=integration.name)
+                if answer is not None:
+                    return answer[0]
+            return getattr(super(mixin, self), hook)(*args, **kwargs)
+
+        return call
+
+    overridden = [hook for hook in integration.hooks if hasattr(mixin, hook)]
+    before = type(f"Guarded{mixin.__name__}", (), {hook: guarded(hook) for hook in overridden})
+    return before
 
 
 def compose(handler: Any, mixins: list[type]) -> Any:

@@ -311,6 +311,13 @@ def max_batch_size() -> int | None:
     return most if bmm_template.grid(most + 1, 16, 16, blocks)[1] > most else None
 
 
+def config_options() -> dict[str, Any]:
+    """Inductor's options by name; each has a `default`."""
+    import torch._inductor.config as inductor_config
+
+    return cast("dict[str, Any]", vars(inductor_config)["_config"])
+
+
 def compiles_in_subprocess() -> bool:
     """True if graphs are compiled in a subprocess, which has no torch-diode."""
     return _fx_compile_mode() == "SUBPROCESS"
