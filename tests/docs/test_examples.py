@@ -114,7 +114,7 @@ def command_lines(code: str) -> list[list[str]]:
 
 
 def unknown_words(words: list[str]) -> list[str]:
-    """Unknown commands and options of a command line."""
+    """Unknown commands and options of a command line, up to a program's own arguments."""
     known = typer.main.get_command(app)
     rest = list(repeat_options(words))
     wrong: list[str] = []
@@ -133,6 +133,8 @@ def unknown_words(words: list[str]) -> list[str]:
             if word not in known.commands:
                 return [*wrong, word]
             known = known.commands[word]
+        elif known.context_settings.get("ignore_unknown_options"):
+            return wrong  # the rest belongs to the program
     return wrong
 
 
