@@ -65,6 +65,22 @@ def test_a_cpu_that_is_not_in_the_tables_is_named_by_its_brand(brand, name):
     assert x86("GenuineIntel", 0x42, 1, brand=brand) == name
 
 
+@pytest.mark.parametrize(
+    ("model", "amx", "name"),
+    [
+        (0xA7, "", "intel-rocket-lake"),
+        (0xA7, "amx_tile amx_bf16", "intel-sapphire-rapids"),
+        (0xA7, "amx_tile amx_bf16 amx_fp16", "intel-granite-rapids"),
+        (0xCF, "amx_tile amx_bf16", "intel-emerald-rapids"),
+    ],
+)
+def test_a_model_number_that_a_virtual_machine_made_up_gives_way_to_the_instructions(
+    model, amx, name
+):
+    info = {"vendor_id": "GenuineIntel", "cpu family": "6", "model": str(model), "flags": amx}
+    assert cpu.cpu_name(info) == name
+
+
 def test_only_instruction_sets_for_matrix_kernels_are_kept():
     info = cpu.parse_cpuinfo(X86.format(vendor="", family=0, model=0, stepping=0, brand=""))
     assert cpu.instruction_sets(info) == ("avx", "avx2", "fma", "avx512f", "avx512_bf16")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,9 @@ _INTEL = {
     0xAD: "granite-rapids", 0xAE: "granite-rapids", 0xAF: "sierra-forest",
 }  # fmt: skip
 _INTEL_SKYLAKE_SERVER = 0x55
+# First microarchitecture with matrix instructions of each kind, newest first.
+_INTEL_WITH_AMX = ("sapphire-rapids", "emerald-rapids", "granite-rapids")
+_INTEL_AMX = {"amx_fp16": "granite-rapids", "amx_tile": "sapphire-rapids"}
 # Part numbers by implementer, as in the Linux kernel (arch/arm64/include/asm/cputype.h).
 _ARM = {
     (0x41, 0xD0C): "arm-neoverse-n1", (0x41, 0xD40): "arm-neoverse-v1",
@@ -60,7 +63,7 @@ _BRAND_NOISE = re.compile(
 )
 INSTRUCTION_SETS = (
     "avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16",
-    "amx_tile", "amx_bf16", "amx_int8", "asimd", "sve", "sve2", "bf16", "i8mm",
+    "amx_tile", "amx_bf16", "amx_int8", "amx_fp16", "asimd", "sve", "sve2", "bf16", "i8mm",
 )  # fmt: skip
 """The flags that decide which matrix kernels can run, in the kernel's spelling."""
 _CPUINFO = Path("/proc/cpuinfo")
@@ -124,8 +127,16 @@ def _x86_name(info: Mapping[str, str]) -> str:
         if model == _INTEL_SKYLAKE_SERVER:
             return f"intel-{_skylake_server(_number(info, 'stepping'))}"
         if model in _INTEL:
-            return f"intel-{_INTEL[model]}"
+            return f"intel-{_unmasked(_INTEL[model], instruction_sets(info))}"
     return ""
+
+
+def _unmasked(name: str, sets: Sequence[str]) -> str:
+    """The microarchitecture, or, where a virtual machine reports the model number of one without
+    the matrix instructions it has, the first with those."""
+    if name in _INTEL_WITH_AMX:
+        return name
+    return next((first for flag, first in _INTEL_AMX.items() if flag in sets), name)
 
 
 def _skylake_server(stepping: int) -> str:
@@ -148,9 +159,19 @@ def _number(info: Mapping[str, str], name: str) -> int:
 
 
 def _read_cpuinfo() -> dict[str, str]:
-    if _CPUINFO.exists():
-        return parse_cpuinfo(_CPUINFO.read_text(errors="replace"))
-    return {}
+    if not _CPUINFO.exists():
+        return {}
+    info = parse_cpuinfo(_CPUINFO.read_text(errors="replace"))
+    if "amx_tile" in info.get("flags", "").split() and _has_amx_fp16():
+        info["flags"] += " amx_fp16"
+    return info
+
+
+def _has_amx_fp16() -> bool:
+    """Whether torch finds these instructions, which /proc/cpuinfo does not list."""
+    import torch
+
+    return bool(getattr(torch.cpu, "_is_amx_fp16_supported", bool)())
 
 
 def _read_caches(folder: Path) -> Iterator[tuple[int, int]]:

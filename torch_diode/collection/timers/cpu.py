@@ -2,7 +2,7 @@
 
 In a model the activations of a matmul are in the cache, its weights come from memory, and the code
 that calls it has run a moment ago. So before each round, in which every kernel runs once in a new
-order, the last-level cache is flushed, and then the calls are run on tiny operands and the
+order, the caches are flushed, and then the calls are run on tiny operands and the
 activations read. A time is the mean of the lower half of the samples: whatever disturbs a CPU makes
 it slower. Samples of a moment when the CPU was not this process's alone are discarded.
 """
@@ -25,6 +25,9 @@ from torch_diode.types.errors import DiodeError
 _DEFAULT_CACHE_BYTES = 32 << 20
 _FLUSHED = 1.25
 """Bytes read to flush a cache, over its size."""
+_MOST_FLUSHED = 64 << 20
+"""Bytes read at most: the shared cache of a large server holds the weights of most models, which
+then come from there, and not from memory."""
 _WINDOW_S = 0.1
 """Length of a group of rounds that is kept or discarded as a whole."""
 _ROUNDS_US = 80_000
@@ -43,7 +46,7 @@ class CpuTimer(Timer):
         self.device = torch.device("cpu")
         self.stalled = 0
         self._random = random.Random(seed)
-        size = int(_FLUSHED * (cache_bytes or _DEFAULT_CACHE_BYTES))
+        size = min(int(_FLUSHED * (cache_bytes or _DEFAULT_CACHE_BYTES)), _MOST_FLUSHED)
         # Ones, since pages of zeros that nothing has written are all the same page.
         self._flush = torch.ones(max(size // 4, 1))
         self._watch = watch or CpuWatch()
