@@ -73,14 +73,16 @@ def fixed_sizes_gain(times_us: npt.NDArray[np.float64]) -> npt.NDArray[np.float6
     return np.minimum(FIXED_SIZES_US, _MOST_GAIN * times_us)
 
 
-def benchmark_count(ranking: Ranking, candidates: Candidates, top: int = 5) -> int:
-    """The number of candidates to benchmark, with ATen: the fewest whose expected regret is within
-    `TOLERANCE`, from 2 to three times `top`; `top` where the heuristic has no error estimate."""
+def benchmark_count(ranking: Ranking, candidates: Candidates, top: int = 5, own: str = "") -> int:
+    """The number of candidates to benchmark, with what plain torch runs (`own`, if given): the
+    fewest whose expected regret is within `TOLERANCE`, from 2 to three times `top`; `top` where
+    the heuristic has no error estimate."""
     most = min(MOST_TIMES_TOP * top, len(ranking.order))
+    own = own or plain_choice(candidates)
     if ranking.sigma is None:
-        unranked = not candidates.is_template(plain_choice(candidates))[ranking.order].any()
+        unranked = not candidates.is_template(own)[ranking.order].any()
         return min(top, len(ranking.order) + unranked)  # it is always benchmarked
-    rows = _as_benchmarked(ranking, candidates)[: max(_MOST_CONSIDERED, most + 1)]
+    rows = _as_benchmarked(ranking, candidates, own)[: max(_MOST_CONSIDERED, most + 1)]
     times, sigma = ranking.predicted_us[rows], ranking.sigma[rows]
     if not (np.isfinite(times).all() and np.isfinite(sigma).all()):
         return min(top, len(ranking.order))
@@ -89,11 +91,11 @@ def benchmark_count(ranking: Ranking, candidates: Candidates, top: int = 5) -> i
     return max(min(enough, most), min(LEAST, most))
 
 
-def benchmark_set(ranking: Ranking, candidates: Candidates, count: int) -> list[int]:
-    """The `count` best positions, best first; plain torch's choice takes the last place if it is
-    not among them, so that the winner of the benchmark is never slower than plain torch."""
+def benchmark_set(ranking: Ranking, candidates: Candidates, count: int, own: str = "") -> list[int]:
+    """The `count` best positions, best first; plain torch's choice (`own`, if given) takes the last
+    place if it is not among them, so that the benchmark's winner is never slower than that."""
     rows = [int(row) for row in ranking.order[:count]]
-    vendor = np.flatnonzero(candidates.is_template(plain_choice(candidates)))
+    vendor = np.flatnonzero(candidates.is_template(own or plain_choice(candidates)))
     if len(vendor) and int(vendor[0]) not in rows:
         rows[max(count - 1, 1) :] = [int(vendor[0])]
     return rows
@@ -147,10 +149,10 @@ def _first(row: int, order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.concatenate([[row], order[order != row]])
 
 
-def _as_benchmarked(ranking: Ranking, candidates: Candidates) -> npt.NDArray[np.int64]:
+def _as_benchmarked(ranking: Ranking, candidates: Candidates, own: str) -> npt.NDArray[np.int64]:
     """The order in which candidates enter a benchmark: plain torch's second at the latest."""
     order = ranking.order
-    place = np.flatnonzero(candidates.is_template(plain_choice(candidates))[order])
+    place = np.flatnonzero(candidates.is_template(own)[order])
     if not len(place) or place[0] < LEAST:
         return order
     return np.concatenate([order[:1], order[place[:1]], np.delete(order, place[0])[1:]])

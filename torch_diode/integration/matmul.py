@@ -105,7 +105,12 @@ class MatmulIntegration(ChoicesIntegration):
     def _preprocess(self, choices: list[Any]) -> list[Any]:
         from torch_diode.integration.deciding.choice_builder import keep_single_choice
 
-        return self.decider.fallback.run(lambda: keep_single_choice(choices)) or choices
+        kept = self.decider.fallback.run(lambda: keep_single_choice(choices)) or choices
+        if len(kept) > 1 and kept[0].layout.device.type == "cpu":
+            from torch_diode.integration.cpu.frozen import keep_decided
+
+            return self.decider.fallback.run(lambda: keep_decided(kept)) or kept
+        return kept
 
     def _decide_frozen(self, node: Any) -> bool:
         return bool(self.fallback.run(lambda: self._apply_frozen(node)))

@@ -96,6 +96,20 @@ def test_both_linears_run_where_the_heuristic_says(template):
     assert {decision.mode for decision in registration.explain()} == {"plain, frozen"}
 
 
+def test_max_autotune_times_what_the_heuristic_names_and_nothing_after_that():
+    def every(problem: Any, candidates: Any) -> Any:
+        return sorted(candidates, key=lambda c: c.template != "cpp::gemm")
+
+    model, x = two_linears(), torch.randn(2, 5, 64)
+    result, code = compiled(model, x, heuristic=CustomHeuristic(every), mode="max-autotune")
+    torch.testing.assert_close(result, model(x))
+    decisions = registration.explain()
+    assert {decision.mode for decision in decisions} == {"max-autotune, frozen"}
+    assert all(decision.kept > 2 for decision in decisions)
+    chosen = {MARKS[name] for name in winners()}
+    assert {mark for mark in MARKS.values() if mark in code} == chosen
+
+
 def surroundings(m: nn.Module, x: torch.Tensor) -> dict[str, torch.Tensor]:
     y, strided = m(x + 1), m(x.transpose(0, 1)) + m(x[:, ::2]).sum()
     return {

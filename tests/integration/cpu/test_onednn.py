@@ -12,7 +12,7 @@ import torch
 from torch._inductor import config as inductor_config
 from torch._inductor.utils import run_and_get_code
 
-from torch_diode import CustomHeuristic, Hardware
+from torch_diode import CustomHeuristic, Hardware, MatmulDatasetCollector
 from torch_diode.integration import registration
 from torch_diode.integration.hooks import device_hardware, torch_compat
 
@@ -175,10 +175,16 @@ def test_a_setting_that_asks_for_certain_numbers_is_respected(setting):
     assert OPERATOR not in code
 
 
-def test_max_autotune_keeps_torchs_own_list():
-    a, b = torch.randn(16, 32), torch.randn(32, 8)
-    _, code = compiled(torch.mm, a, b, mode="max-autotune")
-    assert OPERATOR not in code
+def test_max_autotune_times_the_libraries_a_heuristic_names_and_atens():
+    collector = MatmulDatasetCollector(clean=True)
+    a, b = torch.randn(64, 256), torch.randn(256, 128)
+    with collector:
+        result, _ = compiled(torch.mm, a, b, mode="max-autotune")
+    torch.testing.assert_close(result, a @ b)
+    timed = sorted(timing.candidate.template for timing in collector.dataset())
+    assert timed == ["aten", "onednn"]
+    (decision,) = registration.explain()
+    assert (decision.mode, decision.kept) == ("max-autotune", 2)
 
 
 PROGRAM = """

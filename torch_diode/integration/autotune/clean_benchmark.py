@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch._inductor.codegen.cpp_template_kernel import CppTemplateCaller
 from torch._inductor.codegen.subgraph import SubgraphChoiceCaller
 from torch._inductor.select_algorithm import (
     AlgorithmSelectorCache,
@@ -23,6 +24,7 @@ from torch._inductor.select_algorithm import (
 )
 
 from torch_diode.collection.timers.cpu import CpuTimer
+from torch_diode.collection.timers.cpu_load import UnwatchedCpu
 from torch_diode.collection.timers.cuda import CudaTimer
 from torch_diode.collection.timers.queue_delay import QueueDelay
 from torch_diode.collection.timers.timer import Launch, Measurement, Timer
@@ -32,7 +34,7 @@ from torch_diode.integration.hooks.fallback import Fallback
 from torch_diode.types.bounded_cache import BoundedCache
 
 _VENDOR = (ExternKernelCaller, SubgraphChoiceCaller)
-_KNOWN = (TritonTemplateCaller, *_VENDOR)
+_KNOWN = (TritonTemplateCaller, CppTemplateCaller, *_VENDOR)
 _BENCHMARK_SET_ROUNDS = ((1.5, 6), (1.15, 16))
 """More samples: most candidates of a benchmark set are close, and one of them will run."""
 _CACHED_MATMULS = 256
@@ -195,6 +197,7 @@ class CleanBenchmark:
     def _benchmark(self, choices: Sequence[Any], autotune_args: Any) -> Timings | None:
         timings: Timings = dict.fromkeys(choices, float("inf"))
         launches: dict[Any, Launch] = {}
+        operands: list[Sequence[torch.Tensor]] = []
         _, out = autotune_args.get_benchmark_tensors(False).unpack()
         timer = self._timer(out.device)
         if timer is None or not out.numel():
@@ -202,7 +205,11 @@ class CleanBenchmark:
         try:
             for choice in choices:
                 tensors = autotune_args.get_benchmark_tensors(isinstance(choice, _VENDOR))
-                launch = _runnable(choice, *tensors.unpack())
+                inputs, out = tensors.unpack()
+                if out.device.type == "cpu":  # one must not warm the weight for the next
+                    inputs = [_copy(tensor) for tensor in inputs]
+                    operands.append(inputs)  # a C++ kernel's launch has their addresses alone
+                launch = _runnable(choice, inputs, out)
                 if launch is not None:
                     launches[choice] = launch
             if launches:
@@ -231,7 +238,9 @@ class CleanBenchmark:
         if known is not None or device.type not in ("cuda", "cpu"):
             return known
         if device.type == "cpu":
-            timer: Timer = CpuTimer()
+            # A compile goes on, whatever else the machine does: candidates are timed in turn.
+            watch = None if self._users else UnwatchedCpu()
+            timer: Timer = CpuTimer(0, device_hardware.hardware_of(device).l3_bytes, watch)
         else:
             l2_bytes = device_hardware.hardware_of(device).l2_bytes
             delay = self._queue_delays.get(device, QueueDelay())
@@ -240,6 +249,14 @@ class CleanBenchmark:
         if self._users:
             self._timers[device] = timer
         return timer
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy with the same strides, the tensor itself where it has another form."""
+    if tensor.layout != torch.strided:
+        return tensor
+    copied = tensor.clone(memory_format=torch.preserve_format)
+    return copied if copied.stride() == tensor.stride() else tensor
 
 
 def _runnable(choice: Any, inputs: Sequence[Any], out: torch.Tensor) -> Launch | None:

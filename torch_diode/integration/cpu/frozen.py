@@ -12,12 +12,13 @@ from typing import Any
 
 import torch
 import torch._inductor.config as inductor_config
+from torch._inductor.select_algorithm import ExternKernelCaller
 from torch._inductor.virtualized import V
 
 from torch_diode.candidates.cpu.libraries import PLAIN
 from torch_diode.integration.cpu import onednn
 from torch_diode.integration.hooks import torch_compat
-from torch_diode.types.candidate import CPP_GEMM, MKL_PACKED, ONEDNN_PACKED, Candidate
+from torch_diode.types.candidate import CPP_GEMM, MKL_PACKED, ONEDNN_PACKED, PACKED, Candidate
 
 _DECISION = "torch_diode"
 """The key of a node's metadata under which the decision on its linear is kept."""
@@ -62,10 +63,13 @@ class FrozenLinear:
         """The libraries that can run it."""
         return tuple(dict.fromkeys((*PLAIN, ONEDNN_PACKED, self.own)))
 
+    def keep(self, candidate: Candidate) -> None:
+        """Keep the decision on the node, for the lowering of what becomes of it."""
+        self.node.meta[_DECISION] = candidate
+
     def apply(self, candidate: Candidate) -> None:
         """Pack the weight for oneDNN, or leave the node to the lowering, with the decision."""
         if candidate.template != ONEDNN_PACKED:
-            self.node.meta[_DECISION] = candidate
             return
         rows = self._a.meta["val"].shape[0]
         torch_compat.pack_for_onednn(self.node, self._a, self._b, self._bias, rows)
@@ -116,6 +120,15 @@ def decision_here() -> Candidate | None:
     """The decision on the linear that is being lowered; None where none was taken."""
     node = getattr(V.graph, "current_node", None)
     return None if node is None else node.meta.get(_DECISION)
+
+
+def keep_decided(choices: list[Any]) -> list[Any]:
+    """The library's kernel alone, where a linear was decided and its weight packed: max-autotune
+    would time it against a kernel of the C++ template again."""
+    decided = decision_here()
+    if decided is None or decided.template not in PACKED:
+        return choices
+    return [choice for choice in choices if isinstance(choice, ExternKernelCaller)] or choices
 
 
 def embeds_packed_weights(gm: Any) -> bool:

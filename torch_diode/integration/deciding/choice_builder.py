@@ -9,7 +9,7 @@ from typing import Any
 
 from torch_diode.integration.deciding.request import ChoiceRequest
 from torch_diode.integration.hooks import torch_compat
-from torch_diode.types.candidate import ATEN
+from torch_diode.types.candidate import ATEN, LIBRARIES
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import DiodeError
 
@@ -18,6 +18,9 @@ SINGLE_CHOICE = "torch_diode_single_choice"
 
 BENCHMARK_SET = "torch_diode_benchmark_set"
 """Annotates a choice of a benchmark set: its list is timed by the clean benchmark."""
+
+CPU_LIBRARIES = frozenset(LIBRARIES) - {ATEN}
+"""Candidates that come in no call of Inductor's, since it does not offer them."""
 
 MAX_ATTEMPTS = 5
 """Number of candidates to try until one can be rendered."""
@@ -51,7 +54,7 @@ class ChoiceBuilder:
         request = self._request
         for row in itertools.islice(rows, MAX_ATTEMPTS):
             if self._template(row) == ATEN:
-                return row, self._single_vendor()
+                return row, self.vendor_alone()
             choice = self._render(row)
             if choice is None:
                 continue
@@ -71,7 +74,7 @@ class ChoiceBuilder:
         choices: list[Any] = []
         for row in rows:
             name = self._template(row)
-            if name not in request.names:
+            if name not in request.names and name not in CPU_LIBRARIES:
                 continue
             if name == ATEN:
                 choices += request.own(ATEN)
@@ -87,7 +90,9 @@ class ChoiceBuilder:
         name: str = self._candidates.templates[self._candidates.template[row]]
         return name
 
-    def _single_vendor(self) -> list[Any] | None:
+    def vendor_alone(self) -> list[Any] | None:
+        """The choices that make ATen run: None for Inductor's own list, which is ATen in plain
+        mode."""
         request = self._request
         if not request.max_autotune:
             return None

@@ -184,18 +184,23 @@ class Decider:
     def _decided_before(self, request: ChoiceRequest) -> list[Any] | None:
         """The choice of a linear that was decided when its graph was frozen."""
         from torch_diode.integration.cpu import frozen
+        from torch_diode.integration.deciding.choice_builder import SINGLE_CHOICE, ChoiceBuilder
 
         candidate = frozen.decision_here()
         if candidate is None:
             return None
         if candidate.template == ATEN:
-            raise NotApplicable
+            alone = ChoiceBuilder(request, {}, Candidates.of([candidate])).vendor_alone()
+            if alone is None:
+                raise NotApplicable
+            return alone
         choice = request.frozen_choice_of(candidate)
         if not torch_compat.can_be_rendered(choice):
             raise DiodeError(
                 f"{request.op}: got {candidate} for a frozen linear, which Inductor cannot render "
                 "here; ATen runs it"
             )
+        torch_compat.annotations_of(choice)[SINGLE_CHOICE] = True
         return [choice]
 
     def _install_clean_benchmark(self) -> None:
@@ -215,7 +220,7 @@ class Decider:
         self.check_free(request.handler)
         if not request.max_autotune:
             decides = ATEN in request.names
-        elif self.settings.mode == "auto":
+        elif self.settings.mode == "auto" and not request.on_cpu:
             decides = request.has_triton
         else:
             decides = ATEN in request.names or request.has_triton

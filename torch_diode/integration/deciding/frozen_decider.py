@@ -14,7 +14,7 @@ from torch_diode.integration.cpu import cpp_gemm, trial
 from torch_diode.integration.cpu.frozen import FrozenLinear, why_unavailable
 from torch_diode.integration.deciding.problem import problem_of
 from torch_diode.integration.hooks import device_hardware
-from torch_diode.integration.hooks.fallback import Abstained, NotApplicable
+from torch_diode.integration.hooks.fallback import Abstained
 from torch_diode.types.candidate import CPP_GEMM, Candidate, CppGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
@@ -28,28 +28,40 @@ if TYPE_CHECKING:
 def decide_frozen(decider: Decider, linear: FrozenLinear) -> Candidate | None:
     """The kernel of a linear; None for the library that torch packs its weight for."""
     start = time.perf_counter_ns()
-    if linear.max_autotune:
-        raise NotApplicable
     if reason := why_unavailable():
         raise Abstained(f"frozen linear: {reason}")
     decider.check_free(V.choices)
     hardware = device_hardware.hardware_of(linear.device)
     decider.check_has_heuristic(hardware)
     problem = problem_of(linear.op, linear.inputs)
-    candidates, ranking, row = _choose(decider, linear, problem, hardware)
-    config = candidates[row].config
+    candidates, ranking, rows = _choose(decider, linear, problem, hardware)
     took_us = (time.perf_counter_ns() - start) / 1000
-    if isinstance(config, CppGEMMConfig) and trial.fault_of(config):
-        candidates, ranking, row = _choose(decider, linear, problem, hardware)
-    decider.record_decision(problem, hardware, candidates, ranking, [row], took_us, "plain, frozen")
-    winner = candidates[row]
+    if any(_is_faulty(candidates[row]) for row in rows):
+        candidates, ranking, rows = _choose(decider, linear, problem, hardware)
+    mode = "max-autotune" if linear.max_autotune else "plain"
     observing = decider.settings.mode == "observe"
-    return None if observing or winner.template == linear.own else winner
+    if len(rows) > 1 and not observing:
+        from torch_diode.integration.autotune.frozen_benchmark import order_by_time
+
+        rows = order_by_time(problem, candidates, rows, hardware) or rows
+    decider.record_decision(
+        problem, hardware, candidates, ranking, rows, took_us, f"{mode}, frozen"
+    )
+    if observing:
+        return None
+    winner = candidates[rows[0]]
+    linear.keep(winner)
+    return None if winner.template == linear.own else winner
+
+
+def _is_faulty(candidate: Candidate) -> bool:
+    return isinstance(candidate.config, CppGEMMConfig) and bool(trial.fault_of(candidate.config))
 
 
 def _choose(
     decider: Decider, linear: FrozenLinear, problem: MMShape, hardware: Hardware
-) -> tuple[Candidates, Ranking, int]:
+) -> tuple[Candidates, Ranking, list[int]]:
+    """The candidates, their ranking, and the row that decides; in max-autotune those to time."""
     offered = linear.libraries
     # A micro-kernel fits one number of rows, so a dynamic one is left to the libraries.
     if linear.has_static_rows and cpp_configs(problem, hardware) and _compiles(decider, hardware):
@@ -58,7 +70,12 @@ def _choose(
     if linear.own not in candidates.templates:
         raise Abstained(f"frozen {linear.op} {problem.dtype} {problem.layout}: torch's own")
     ranking = decider.rank(problem, candidates, hardware)
-    return candidates, ranking, int(policy.single_choice_order(ranking, candidates, linear.own)[0])
+    if linear.max_autotune and decider.settings.mode == "auto":
+        count = decider.settings.top or policy.benchmark_count(ranking, candidates, own=linear.own)
+        rows = policy.benchmark_set(ranking, candidates, count, linear.own)
+    else:
+        rows = [int(policy.single_choice_order(ranking, candidates, linear.own)[0])]
+    return candidates, ranking, rows
 
 
 def _compiles(decider: Decider, hardware: Hardware) -> bool:
