@@ -18,6 +18,7 @@ from torch_diode.collection.kernels.operands import operands, tf32_precision
 from torch_diode.collection.timers.timer import Measurement
 from torch_diode.files.datasets import write_dataset
 from torch_diode.integration.autotune.clean_benchmark import clean_benchmark
+from torch_diode.integration.cpu import onednn
 from torch_diode.integration.deciding.problem import problem_of
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import Fallback
@@ -37,7 +38,7 @@ from torch_diode.types.errors import EmptySelectionError
 from torch_diode.types.problem import BATCHED, MMShape
 
 _EXTERN = dict.fromkeys(("mm", "addmm", "bias_addmm", "bmm", "baddbmm"), ATEN)
-_EXTERN |= {"_mkl_linear": MKL_PACKED, "_linear_pointwise": ONEDNN_PACKED}
+_EXTERN |= {"_mkl_linear": MKL_PACKED, "_linear_pointwise": ONEDNN_PACKED, **onednn.KERNELS}
 """Names of Inductor's extern kernels, and the libraries they call."""
 _FROZEN = {"packed_linear": 2, "linear_unary": 1}
 """Linears of frozen graphs on a CPU, and the position of the weight among their inputs."""

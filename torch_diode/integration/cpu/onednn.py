@@ -22,8 +22,10 @@ from torch._inductor.virtualized import V
 from torch_diode.collection.kernels.cpu import NO_POST_OP, library_call
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.candidate import ATEN_F32, CONVERTING, ONEDNN
-from torch_diode.types.problem import BATCHED
+from torch_diode.types.problem import BATCHED, OPS
 
+KERNELS = {f"torch_diode_{name}_{op}": name for name in (ONEDNN, *CONVERTING) for op in OPS}
+"""Names of the choices made here, and the libraries they call."""
 _PLAIN_PRECISIONS = ("none", "ieee")
 
 
