@@ -171,7 +171,7 @@ def compose(handler: Any, mixins: list[type]) -> Any:
             "its __dict__, to be shared; torch's own is used there"
         )
     methods = {"__reduce_ex__": lambda self, protocol: _reduce_as(own, self, protocol)}
-    if own.__getattribute__ is not object.__getattribute__:
+    if any("__getattribute__" in vars(part) for part in own.__mro__[:-1]):
         mixins = [*mixins, _dispatching(own, mixins, methods)]
     composed: Any = object.__new__(type(f"Diode{own.__name__}", (*mixins, own), methods))
     composed.__dict__ = handler.__dict__
@@ -185,8 +185,8 @@ def _dispatching(own: type, mixins: list[type], methods: dict[str, Any]) -> type
     ours = {name for part in added for name in vars(part) if not name.startswith("__")}
 
     def getattribute(self: Any, name: str) -> Any:
-        found = object if name in ours else own
-        return found.__getattribute__(self, name)
+        find: Any = object.__getattribute__ if name in ours else own.__getattribute__
+        return find(self, name)
 
     def found_by_itself(name: str) -> Callable[..., Any]:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
