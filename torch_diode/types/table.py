@@ -201,13 +201,17 @@ class Table(JSONText):
 
     @cached_property
     def _sizes(self) -> dict[tuple[Any, ...], tuple[np.ndarray[Any, Any], list[MMShape]]]:
-        """The problems of each kind, and log2 of their B, N, K, and least and greatest M."""
+        """The problems of each kind by the product of their B, N and K, and log2 of that, of these
+        three, and of the least and the greatest M."""
         found: dict[tuple[Any, ...], list[tuple[MMShape, tuple[int, ...]]]] = {}
         for hardware, problem, (low, high) in self.spans():
-            sizes = (problem.B, problem.N, problem.K, low, high)
+            p = problem
+            sizes = (p.B * p.N * p.K, p.B, p.N, p.K, low, high)
             found.setdefault(_kind(hardware, problem), []).append((problem, sizes))
+        for rows in found.values():
+            rows.sort(key=lambda row: (row[1][0], row[0]))
         return {
-            kind: (np.log2([sizes for _, sizes in rows]), [problem for problem, _ in rows])
+            kind: (np.log2(np.array([sizes for _, sizes in rows], float).T), [p for p, _ in rows])
             for kind, rows in found.items()
         }
 
@@ -216,13 +220,19 @@ class Table(JSONText):
         if known is None:
             return None
         sizes, problems = known
-        m = math.log2(problem.M)
-        away = np.maximum(np.maximum(sizes[:, 3] - m, m - sizes[:, 4]), 0)
-        away += np.abs(sizes[:, :3] - np.log2([problem.B, problem.N, problem.K])).sum(axis=1)
+        b, n, k, m = (math.log2(size) for size in (problem.B, problem.N, problem.K, problem.M))
+        # The sum of the distances in B, N and K is at least that in their product.
+        first, last = np.searchsorted(sizes[0], (b + n + k - most - 1e-9, b + n + k + most + 1e-9))
+        if first == last:
+            return None
+        _, own_b, own_n, own_k, low, high = sizes[:, first:last]
+        away = np.abs(own_b - b) + np.abs(own_n - n) + np.abs(own_k - k)
+        away += np.maximum(np.maximum(low - m, m - high), 0)
         row = int(away.argmin())
         if away[row] > most:
             return None
-        return Match(problems[row], self.lookup(hardware, problems[row]), float(away[row]))
+        nearest = problems[first + row]
+        return Match(nearest, self.lookup(hardware, nearest), float(away[row]))
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form: entries by hardware and by the problem's key."""
