@@ -91,3 +91,12 @@ def test_a_range_is_shown_for_its_problems_and_exported_for_its_own_m_alone(tmp_
     ended = inside("table", "export", file, "--inductor", "--output", tmp_path / "torch.json")
     assert "1 rows hold for a range of M, of which torch's form has none" in ended.err
     assert all("[32, 64]" in key for key in json.loads((tmp_path / "torch.json").read_text()))
+
+
+def test_a_cpus_table_has_no_form_of_torchs(tmp_path):
+    problem = MMShape("mm", 32, 64, 64, dtype="float32")
+    entries = (TableEntry(Candidate("onednn")), TableEntry(Candidate("aten")))
+    write_table(Table((("amd-zen5", problem, entries),)), tmp_path / "table.json")
+    export = ("table", "export", tmp_path / "table.json", "--inductor", "-o", tmp_path / "t.json")
+    assert "got no row for a GPU" in told_off(*export)
+    assert not (tmp_path / "t.json").exists()

@@ -155,6 +155,10 @@ def export(
     refuse_existing(output, overwrite)
     contents = read_table(table)
     entries = inductor_table(contents)
+    if not entries:
+        raise EmptySelectionError(
+            f"{table}: got no row for a GPU; expected some, torch's form has no CPUs"
+        )
     write_json(output, entries, depth=2)
     ranged = list(contents.rows_with_range())
     if ranged:
