@@ -199,6 +199,9 @@ def test_a_library_that_only_frozen_graphs_offer_is_not_noted_where_another_answ
     assert heuristic.notes() == []
     heuristic.rank(problem, candidate_space(problem, cpu, ("aten",)), cpu)
     assert heuristic.notes() == [f"table: not on offer: onednn_packed for {problem}"]
+    of_a_gpu = LookupTable(Table((("amd-zen5", problem, (TableEntry(FAST), TableEntry(SLOW))),)))
+    of_a_gpu.rank(problem, candidate_space(problem, cpu, ("aten",)), cpu)
+    assert of_a_gpu.notes() == [f"table: not on offer: {FAST} for {problem}"]
 
 
 def test_a_table_of_another_number_of_threads_has_a_note_or_is_a_miss_when_strict() -> None:

@@ -13,7 +13,7 @@ from torch_diode.candidates.space import position_of
 from torch_diode.hardware.versions import same_release
 from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.types import validation
-from torch_diode.types.candidate import ATEN, Candidate
+from torch_diode.types.candidate import ATEN, TRITON_TEMPLATES, Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
@@ -103,14 +103,14 @@ class LookupTable(Heuristic):
         positions: Sequence[int | None],
         templates: Sequence[str],
     ) -> None:
-        """Keep which candidates were on offer. One whose whole template was not counts only where
-        nothing else of the row was: graphs with frozen weights offer other libraries."""
+        """Keep which candidates were on offer. A CPU's library that was not counts only where
+        nothing else of the row was: graphs with frozen weights offer others."""
         none = not any(position is not None for position in positions)
         for entry, position in zip(entries, positions, strict=True):
             offer = (problem, entry.candidate)
             if position is not None:
                 self._offers[offer] = True
-            elif none or entry.candidate.template in templates:
+            elif none or entry.candidate.template in {*templates, *TRITON_TEMPLATES}:
                 self._offers.setdefault(offer, False)
 
     def _ranking(
