@@ -12,8 +12,6 @@ from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
 
 CPU = "cpu"
-BUSY_CPU = "TORCH_DIODE_BUSY_CPU"
-"""Environment variable that accepts the timings of a busy CPU: for tests, not for data."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from torch_diode.collection.devices import BUSY_CPU
+from torch_diode.collection import BUSY_CPU
 
 _STAT = Path("/proc/stat")
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torch_diode.collection import plan
-from torch_diode.collection.devices import BUSY_CPU, CPU, Devices, by_threads, find_devices
+from torch_diode.collection import BUSY_CPU, plan
+from torch_diode.collection.devices import CPU, Devices, by_threads, find_devices
 from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.plan import Group
