@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Callable
@@ -30,10 +31,11 @@ def write_json(path: str | os.PathLike[str], data: Any, depth: int) -> None:
 
 
 def loads(data: bytes) -> Any:
-    """Parse standard JSON: no NaN, no duplicate keys, no unbounded nesting."""
+    """Parse standard JSON: no NaN, no duplicate keys, no unbounded nesting. Python's `Infinity` is
+    read, since datasets have it for the time of what did not run."""
     try:
         value = json.loads(
-            data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_key_twice
+            data.decode("utf-8"), parse_constant=_constant, object_pairs_hook=_no_key_twice
         )
         if _LONE_SURROGATE.search(data):
             _encode(value).encode("utf-8")
@@ -53,7 +55,9 @@ def loads(data: bytes) -> Any:
     return value
 
 
-def _no_constant(name: str) -> Any:
+def _constant(name: str) -> float:
+    if name == "Infinity":
+        return math.inf
     raise InvalidValueError(f"got {name}; expected a finite number")
 
 

@@ -8,8 +8,8 @@ from tests.samples import H200
 from torch_diode import Dataset, MMShape, Timing
 from torch_diode.candidates import candidate_space
 from torch_diode.candidates.space import canonical_candidate
-from torch_diode.integration.capture.default_configs import default_candidates
 from torch_diode.integration.capture import default_lists
+from torch_diode.integration.capture.default_configs import default_candidates
 from torch_diode.integration.capture.default_lists import listed_rows
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.problem import BATCHED
