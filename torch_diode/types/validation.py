@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Real
 from typing import Any, NoReturn
@@ -120,6 +120,18 @@ def sequence(owner: str, data: Any) -> list[Any]:
     if not isinstance(data, list):
         raise InvalidValueError(f"{owner}: got {type(data).__name__}; expected a list")
     return data
+
+
+def no_earlier_argument(
+    owner: str, given: Mapping[str, object], renamed: Mapping[str, str]
+) -> None:
+    """Refuse an argument that release 0.1.1 had, and say what stands for it now."""
+    for name in given:
+        if name in renamed:
+            raise InvalidValueError(
+                f"{owner}: got {name}, an argument of torch-diode 0.1.1; expected {renamed[name]}; "
+                "see docs/coming_from_0_1_1.md"
+            )
 
 
 def known_keys(owner: str, data: Any, known: Sequence[str], required: Sequence[str] = ()) -> None:
