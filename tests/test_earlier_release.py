@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[1] / "docs/coming_from_0_1_1.md"
 def test_a_module_that_is_gone_names_what_to_import():
     with pytest.raises(ModuleNotFoundError, match="now in torch_diode itself: MMShape, Triton"):
         importlib.import_module("torch_diode.types.matmul_types")
-    with pytest.raises(ModuleNotFoundError, match="^No module named 'torch_diode.nothing'"):
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'torch_diode\.nothing'"):
         importlib.import_module("torch_diode.nothing")
 
 

@@ -1,4 +1,4 @@
-"""Makes a solution for `validate-max-autotune` of datasets: the configs that win most often, per op.
+"""Makes a solution for `validate-max-autotune` of datasets: per op, the configs that win most.
 
 `python workflows/max_autotune_solution.py validation.parquet --output solution.json --configs 20`
 """

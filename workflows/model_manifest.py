@@ -1,7 +1,7 @@
 """Writes the manifest of the shipped models: what a wheel has to carry, with sizes and hashes.
 
-`python workflows/model_manifest.py [output.json]`; `packaging/check_wheels.py` compares it with what
-an installed wheel has.
+`python workflows/model_manifest.py [output.json]`; `packaging/check_wheels.py` compares it with
+what an installed wheel has.
 """
 
 import sys

@@ -92,7 +92,7 @@ def test_a_model_registered_by_hand_comes_first(tmp_path, monkeypatch):
     assert pointer.version == f"1.{METADATA.features_version}"
     own = ModelRegistry([tmp_path / "none"])
     assert own.register(path) == own.pointers()[0] == pointer
-    with pytest.raises(FileFaultError, match="missing.pt: no such file"):
+    with pytest.raises(FileFaultError, match=r"missing\.pt: no such file"):
         own.register(tmp_path / "missing.pt")
 
 
