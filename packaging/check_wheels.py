@@ -118,7 +118,11 @@ def check_pages(environment: Environment) -> None:
     """Run the marked blocks of the README and the pages, then the commands they only show."""
     find = "import importlib.util as u, sys; print(*[n for n in sys.argv[1:] if u.find_spec(n)])"
     told = subprocess.run(
-        [environment.python, "-c", find, *ABSENT], capture_output=True, text=True, check=True
+        [environment.python, "-c", find, *ABSENT],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=environment.home,
     )
     if told.stdout.strip():
         sys.exit(f"expected a plain environment, got {told.stdout.strip()} in it")

@@ -56,8 +56,9 @@ class Status:
             lines.append(f"hardware: {', '.join(self.hardware)}")
         lines += [f"heuristic on {name}: {text}" for name, text in self.heuristics.items()]
         lines += [f"integration {name}: from {text}" for name, text in self.integrations.items()]
-        if self.enabled:
-            lines.append(f"torch configs turned on: {', '.join(self.configs) or 'none'}")
+        lines += [f"torch config turned on: {text}" for text in self.configs]
+        if self.enabled and not self.configs:
+            lines.append("torch config turned on: none")
         lines += _counter_lines(self.counters)
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
