@@ -1,15 +1,28 @@
 """Installs the two built wheels into fresh environments and checks what a user would see.
 
-Alone, together in either order, and after removing either one. Run by `tasks.py wheels`.
+Alone, together in either order, and after removing either one. The full one is checked to have the
+models of the checkout's manifest, and the commands of the README and the pages to work beside a CPU
+build of torch, without triton, matplotlib or anything else that development needs. Run by
+`tasks.py wheels`.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import venv
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.docs.pages import PAGES, blocks  # noqa: E402
+from workflows.model_manifest import manifest  # noqa: E402
 
 FULL, LIB = "torch-diode", "torch-diode-lib"
 
@@ -66,6 +79,91 @@ class Environment:
         print(f"  ok: {name or 'no torch_diode, as it should be'}", flush=True)
 
 
+NEEDS_TRITON = r"triton: not installed; .* pip install triton"
+ABSENT = ("triton", "matplotlib", "pytest", "hypothesis", "transformers", "ray")
+SHORTER = {"--num-epochs 50": "--num-epochs 2"}
+"""What is said once is tried once: fewer epochs train a worse model by the same steps."""
+FROM_README = """\
+torch-diode validate-model --dataset $DATA --top-n-worst 3
+torch-diode report --dataset $DATA --output report.html --no-default-list
+torch-diode train --dataset $DATA --num-epochs 1 --hidden-dim 8 --num-layers 1
+torch-diode --device cpu collector-example --num-shapes 1
+torch-diode run program.py
+torch-diode trace --output shapes.json program.py
+torch-diode explain program.py
+torch-diode explain --hardware amd-zen5 --threads 2 program.py
+torch-diode --device cpu collect-shapeset --shapeset shapes.json --output cpu.parquet --libraries
+torch-diode explain --hardware nvidia-h200 program.py
+"""
+"""Commands that the pages show with a user's own files or with a GPU, on files that are here."""
+PROGRAM = """\
+import torch
+layer = torch.compile(torch.nn.Linear(64, 64))
+layer(torch.randn(8, 64))
+"""
+
+
+def check_models(environment: Environment) -> None:
+    """The installed wheel has exactly the models of the checkout's manifest."""
+    command = [environment.python, "-m", "torch_diode", "models", "--json"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=environment.home)
+    installed = {(m["name"], m["hardware"], m["sha256"]) for m in json.loads(told.stdout)["models"]}
+    expected = {(m["name"], m["hardware"], m["sha256"]) for m in manifest()["models"]}
+    if installed != expected:
+        sys.exit(f"expected the models {sorted(expected)}, got {sorted(installed)}")
+    print(f"  ok: {len(expected)} models, as in the manifest", flush=True)
+
+
+def check_pages(environment: Environment) -> None:
+    """Run the marked blocks of the README and the pages, then the commands they only show."""
+    find = "import importlib.util as u, sys; print(*[n for n in sys.argv[1:] if u.find_spec(n)])"
+    told = subprocess.run(
+        [environment.python, "-c", find, *ABSENT],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=environment.home,
+    )
+    if told.stdout.strip():
+        sys.exit(f"expected a plain environment, got {told.stdout.strip()} in it")
+    things = {name for name in ("jq",) if shutil.which(name)}
+    for page in PAGES:
+        marked = [block for block in blocks(page) if block.applies(things)]
+        with tempfile.TemporaryDirectory() as place:
+            for number, block in enumerate(marked):
+                script = Path(place).parent / f"{Path(place).name}-{number}"
+                code = block.code
+                for text, shorter in SHORTER.items():
+                    code = code.replace(text, shorter)
+                run_script(environment, code, block.language, Path(place), script)
+        if marked:
+            print(f"  ok: {page}, {len(marked)} blocks", flush=True)
+    with tempfile.TemporaryDirectory() as place:
+        Path(place, "program.py").write_text(PROGRAM, encoding="utf-8")
+        for line in FROM_README.splitlines():
+            run_script(environment, line, "bash", Path(place), Path(f"{place}.sh"))
+            print(f"  ok: {line}", flush=True)
+
+
+def run_script(
+    environment: Environment, code: str, language: str, place: Path, script: Path
+) -> None:
+    """Run a block as a reader would: it has to work, or to say that it needs triton."""
+    script.write_text(code, encoding="utf-8")
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    own["PATH"] = f"{environment.python.parent}{os.pathsep}{own['PATH']}"
+    own |= {"CHECKOUT": str(ROOT), "TORCH_DIODE_BUSY_CPU": "1"}
+    own["DATA"] = str(ROOT / "diode_datasets/matmul/nvidia-h200/validation/full-2.parquet")
+    command = [environment.python] if language == "python" else ["bash", "-euo", "pipefail"]
+    ended = subprocess.run(
+        [*command, script], cwd=place, env=own, capture_output=True, text=True, check=False
+    )
+    script.unlink()
+    refused = ended.returncode == 2 and re.search(NEEDS_TRITON, ended.stderr)
+    if ended.returncode and (not refused or "Traceback" in ended.stderr):
+        sys.exit(f"failed:\n{code}\n{ended.stdout}\n{ended.stderr}")
+
+
 def check(wheels: dict[str, Path], torch: str) -> None:
     """Every order of installing and removing."""
     full, lib = str(wheels[FULL]), str(wheels[LIB])
@@ -83,6 +181,9 @@ def check(wheels: dict[str, Path], torch: str) -> None:
             print(step, flush=True)
             act()
             one.expect(expected)
+        print("the commands of the README and the pages", flush=True)
+        check_models(one)
+        check_pages(one)
 
 
 if __name__ == "__main__":

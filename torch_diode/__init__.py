@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # for type checkers, to whom `as` says that a name is exporte
         ModelPointer as ModelPointer,
         ModelRegistry as ModelRegistry,
         load_registered,
+        register_model as register_model,
     )
     from torch_diode.model.wrapper import ModelWrapper as ModelWrapper
     from torch_diode.report.build import report
@@ -106,7 +107,7 @@ if TYPE_CHECKING:  # for type checkers, to whom `as` says that a name is exporte
     load_dataset, load_model, write_report = read_dataset, load_registered, report
 # isort: on
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public names by module; `name=attribute` where the module calls it otherwise.
 _EXPORTS = {
@@ -126,7 +127,7 @@ _EXPORTS = {
     "integration.rank": "rank",
     "integration.registration": "disable enable explain register_integration status using",
     "model.networks.timing_models": "DeepMatmulTimingModel MatmulTimingModel",
-    "model.registry": "ModelPointer ModelRegistry load_model=load_registered",
+    "model.registry": "ModelPointer ModelRegistry load_model=load_registered register_model",
     "model.wrapper": "ModelWrapper",
     "report.build": "write_report=report",
     "toolkit.collecting.collect": "CollectOptions CollectionResult collect",
@@ -157,6 +158,10 @@ _EXPORTS = {
 __getattr__, __dir__, __all__ = on_first_use(__name__, _EXPORTS)
 
 if _distribution.REGISTERS_ON_IMPORT:
+    from torch_diode import _earlier_release
+
+    _earlier_release.name_new_modules()
+    del _earlier_release
     from torch_diode.integration.registration import register_on_import
 
     register_on_import()

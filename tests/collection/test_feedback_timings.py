@@ -1,7 +1,7 @@
 import math
 
 from tests.samples import ATEN, LINEAR, SMALL
-from torch_diode.collection.feedback_timings import CollectionMode, FeedbackTimings
+from torch_diode.collection.feedback_timings import FeedbackTimings
 
 RELEASES = {"torch": "2.13.0", "triton": "3.9.0"}
 
@@ -24,11 +24,3 @@ def test_a_problem_autotuned_again_replaces_the_first():
     for milliseconds in (1.0, 2.0):
         timings.add("nvidia-h200", LINEAR, {ATEN: milliseconds})
     assert [t.time_us for t in timings.dataset()] == [2000.0]
-
-
-def test_selections_hold_the_fastest_candidate_that_ran():
-    timings = FeedbackTimings({}, CollectionMode.SELECTIONS)
-    timings.add("nvidia-h200", LINEAR, {ATEN: 2.0, SMALL: 1.0})
-    timings.add("nvidia-h100", LINEAR, {ATEN: math.inf})
-    assert [t.candidate for t in timings.dataset()] == [SMALL]
-    assert len(timings) == 1

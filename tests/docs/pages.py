@@ -7,7 +7,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     str(path.relative_to(ROOT))
-    for pattern in ("*.md", "docs/*.md", "examples/**/*.md", "diode_datasets/**/README.md")
+    for pattern in (
+        "*.md",
+        "docs/*.md",
+        "examples/**/*.md",
+        "diode_datasets/**/README.md",
+        "workflows/*.md",
+    )
     for path in ROOT.glob(pattern)
 )
 _BLOCK = re.compile(

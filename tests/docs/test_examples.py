@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from torch_diode.cli.options.parameters import repeat_options
 ALL = [block for page in PAGES for block in blocks(page)]
 HAS_GPU = torch.cuda.is_available()
 THINGS = {name for name in ("jq",) if shutil.which(name)} | ({"gpu"} if HAS_GPU else set())
+THINGS |= {"triton"} if find_spec("triton") else set()
 RUNNING = sorted({block.page for block in ALL if block.runs})
 ON_A_GPU = sorted({block.page for block in ALL if block.needs("gpu")})
 

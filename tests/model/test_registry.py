@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.files.test_earlier_release import EARLIER
 from torch_diode.hardware import find, known
+from torch_diode.model import registry as registry_module
 from torch_diode.model.checkpoint import save_model
 from torch_diode.model.registry import (
+    PURPOSE,
     SHIPPED,
     ModelPointer,
     ModelRegistry,
     model_file,
+    register_model,
     shipped_folders,
     shipped_model,
 )
@@ -51,6 +56,44 @@ def test_a_model_can_be_selected_by_name(tmp_path):
     put(tmp_path, name="a")
     wanted = put(tmp_path, name="b", suffix=".safetensors")
     assert ModelRegistry([tmp_path]).find("matmul", known("nvidia-h200"), "b").path == wanted
+
+
+def test_models_anywhere_in_a_folder_are_found_by_their_metadata(tmp_path):
+    for name in ("loose", "purpose/v1_model"):
+        save_model(tmp_path / f"{name}.pt", network().state_dict(), METADATA)
+    (tmp_path / "purpose/broken.pt").write_bytes(b"no model")
+    shutil.copy(EARLIER / "base_model.pt", tmp_path / "earlier.pt")
+    registry = ModelRegistry([tmp_path])
+    found = [(p.purpose, p.hardware, p.name) for p in registry.pointers("matmul")]
+    assert found == [
+        (PURPOSE, "nvidia-h200", "loose"),
+        ("purpose", "nvidia-h200", "v1_model"),
+    ]
+    reasons = {path.name: reason for path, reason in registry.unusable().items()}
+    assert "no archive of torch's" in reasons["broken.pt"]
+    assert reasons["earlier.pt"].startswith("got a model of torch-diode 0.1.1")
+    assert len(registry.manifest()["unusable"]) == 2
+
+
+def test_a_model_registered_by_hand_comes_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry_module, "_by_hand", [])
+    path = tmp_path / "mine.pt"
+    save_model(path, network().state_dict(), METADATA)
+    pointer = register_model(path)
+    assert ModelRegistry().find("matmul", known("nvidia-h200")) == pointer
+    assert ModelRegistry([tmp_path / "none"]).pointers() == []
+    assert (pointer.name, pointer.hardware, pointer.interface) == (
+        "mine",
+        "nvidia-h200",
+        "torch._inductor.choices",
+    )
+    assert pointer.exists()
+    assert pointer.size == path.stat().st_size
+    assert pointer.version == f"1.{METADATA.features_version}"
+    own = ModelRegistry([tmp_path / "none"])
+    assert own.register(path) == own.pointers()[0] == pointer
+    with pytest.raises(FileFaultError, match=r"missing\.pt: no such file"):
+        own.register(tmp_path / "missing.pt")
 
 
 def test_files_that_are_no_models_are_ignored(tmp_path):

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+import torch_diode
+from torch_diode import ModelHeuristic, ModelWrapper
 from torch_diode.hardware import known
 from torch_diode.model.checkpoint import load_model, save_model
-from torch_diode.types.errors import HardwareMismatchError
+from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError, InvalidValueError
 from torch_diode.types.problem import MMShape
 
 from .test_checkpoint import METADATA, PROBLEM, known_other, network, rewritten
@@ -32,6 +34,22 @@ def test_a_model_knows_its_limits(path, h200, problem, reason):
     save_model(path, network().state_dict(), METADATA)
     answer = load_model(path).supports(problem, h200)
     assert answer is None if reason is None else reason in answer
+
+
+def test_a_model_is_loaded_by_its_path_and_predicts(path, h200):
+    save_model(path, network().state_dict(), METADATA)
+    for model in (ModelWrapper(path), ModelWrapper.load(str(path)), torch_diode.load_model(path)):
+        assert model.metadata == METADATA
+    predictions = model.predict(PROBLEM)
+    named = ModelHeuristic(model, "model nvidia-h200")
+    ranked = torch_diode.rank(PROBLEM, None, h200, named)
+    assert [p.predicted_us for p in predictions] == [p.predicted_us for p in ranked]
+    first, second = predictions[:2]
+    assert model.predict(PROBLEM, [second.candidate, first.candidate], h200)[0] == first
+    with pytest.raises(EmptySelectionError, match="not trained on bmm"):
+        model.predict(MMShape("bmm", 8, 8, 8, B=2))
+    with pytest.raises(InvalidValueError, match="ModelWrapper: got 5; expected a model file"):
+        ModelWrapper(5)
 
 
 def test_another_chip_family_is_refused_and_a_relative_noted(path, h200):

@@ -51,7 +51,9 @@ def test_files_that_are_no_datasets_are_skipped_and_reported(folder, messages, p
     shutil.copy(folder / "d.json", folder / "again.json")
     assert len(read_all(folder, ["json"], progress=progress)) == 6
     assert messages == [
-        f"{folder / name}: skipped, not a dataset" for name in ("card.json", "solution.json")
+        f"{folder / 'card.json'}: skipped, not a dataset",
+        f"{folder / 'solution.json'}: skipped, not a dataset",
+        f"{folder}: read again.json, d.json",
     ]
 
 

@@ -109,6 +109,28 @@ def numbered(rows):
     return [numbers[row] for row in rows]
 
 
+def test_a_time_of_infinity_means_did_not_run():
+    columns = {name: [value] * 3 for name, value in samples.LINEAR.to_dict().items()}
+    columns |= {"hardware": ["nvidia-h200"] * 3, "template": ["aten", "onednn", "mkl_packed"]}
+    columns |= {"time_us": [np.inf, 5.0, np.inf], "status": ["ok", "ok", "out_of_resources"]}
+    read = [(t.time_us, t.status) for t in Dataset.from_columns(columns)]
+    assert read == [(None, "failed"), (5.0, "ok"), (None, "out_of_resources")]
+
+
+def test_timings_can_be_added_one_by_one():
+    dataset, (linear, config) = Dataset.empty(), (samples.LINEAR, samples.SMALL.config)
+    before = dataset.digest
+    dataset.add_timing("nvidia-h200", "mm", linear, config, 41.25)
+    dataset.add_timing("nvidia-h200", "mm", linear, samples.LARGE, float("inf"))
+    assert [(t.candidate, t.time_us, t.status) for t in dataset] == [
+        (samples.SMALL, 41.25, "ok"),
+        (samples.LARGE, None, "failed"),
+    ]
+    assert dataset.digest != before
+    with pytest.raises(InvalidValueError, match="op: got 'addmm'; expected one of mm"):
+        dataset.add_timing("nvidia-h200", "addmm", linear, config, 1.0)
+
+
 @given(ROWS)
 def test_groups_are_numbered_in_order_of_first_appearance(rows):
     groups, ids = group(table_of(rows), ("a", "b", "c", "d")), numbered(rows)

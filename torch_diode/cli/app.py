@@ -18,11 +18,17 @@ from torch_diode.cli.commands.collecting import (
     collect,
     collect_and_train,
     collect_shapeset,
+    collector_example,
     create_validation,
     trace,
 )
 from torch_diode.cli.commands.data import convert, convert_json_to_msgpack, report, stats, table
-from torch_diode.cli.commands.training import train, validate_max_autotune, validate_model
+from torch_diode.cli.commands.training import (
+    model_example,
+    train,
+    validate_max_autotune,
+    validate_model,
+)
 from torch_diode.cli.commands.using import completion, explain, models, predict, rank, run, status
 from torch_diode.cli.options.parameters import complete, repeat_options
 from torch_diode.files.datasets import FORMS
@@ -97,6 +103,8 @@ app.command("train")(train.train)
 app.command("validate-model")(validate_model.validate_model)
 app.command("validate-max-autotune")(validate_max_autotune.validate_max_autotune)
 app.command("collect-and-train")(collect_and_train.collect_and_train)
+app.command("collector-example")(collector_example.collector_example)
+app.command("model-example")(model_example.model_example)
 app.command("predict")(predict.predict)
 app.command("rank")(rank.rank)
 app.command("models")(models.models)

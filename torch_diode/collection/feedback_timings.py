@@ -21,21 +21,21 @@ CLEAN_METHOD = "feedback-clean"
 
 
 class CollectionMode(enum.Enum):
-    """Timings to keep of each autotuned problem."""
+    """Source of the problems that a collector compiles."""
 
-    TIMINGS = "timings"
-    """Every candidate's time."""
-    SELECTIONS = "selections"
-    """The fastest candidate alone: the one Inductor selected."""
+    RANDOM = "random"
+    """Log-uniform sizes."""
+    LOG_NORMAL = "log_normal"
+    """Sizes by the law of real workloads."""
+    OPERATION_SHAPE_SET = "operation_shape_set"
+    """Those of a shape set."""
 
 
 class FeedbackTimings:
     """Timings of autotuned problems by hardware; autotuning one again replaces its timings."""
 
-    def __init__(
-        self, releases: Mapping[str, str], mode: CollectionMode = CollectionMode.TIMINGS
-    ) -> None:
-        self._releases, self._mode = dict(releases), mode
+    def __init__(self, releases: Mapping[str, str]) -> None:
+        self._releases = dict(releases)
         self._timings: dict[tuple[str, int, MMShape], list[Timing]] = {}
 
     def __len__(self) -> int:
@@ -58,9 +58,6 @@ class FeedbackTimings:
             self._timing(hardware, problem, candidate, ms, measured, threads)
             for candidate, ms in milliseconds.items()
         ]
-        if self._mode is CollectionMode.SELECTIONS:
-            ran = [timing for timing in timings if timing.time_us is not None]
-            timings = sorted(ran, key=lambda timing: timing.time_us or 0.0)[:1]
         if timings:
             self._timings[hardware, threads, problem] = timings
 

@@ -24,7 +24,7 @@ def form_of(path: str | os.PathLike[str]) -> str:
 
 
 def shards(path: str | os.PathLike[str], forms: Sequence[str] = FORMS) -> list[Path]:
-    """The files of a path: itself, or a directory's data files sorted by name.
+    """The files of a path: itself, or the data files of a directory and its folders, sorted.
 
     Hidden files are skipped: they are what a killed writer left behind.
     """
@@ -35,8 +35,10 @@ def shards(path: str | os.PathLike[str], forms: Sequence[str] = FORMS) -> list[P
     with naming_file(folder):
         files = sorted(
             file
-            for file in folder.iterdir()
-            if file.suffix.lower() in endings and not file.name.startswith(".")
+            for file in folder.rglob("*")
+            if file.suffix.lower() in endings
+            and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+            and file.is_file()
         )
     if not files:
         raise EmptySelectionError(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
+from torch_diode.files.file_errors import naming_file
 from torch_diode.files.header import check_header, header
 from torch_diode.files.json import read_json, write_json
 from torch_diode.files.msgpack import is_msgpack, read_msgpack, write_msgpack
@@ -15,7 +17,12 @@ _DEPTH = 3
 
 
 def read_shapes(path: str | os.PathLike[str]) -> OperationShapeSet:
-    """The shape set in a file, of this version or the first."""
+    """The shape set in a file, of this version or the first, or in a CSV file."""
+    if Path(path).suffix.lower() == ".csv":
+        from torch_diode.files.legacy import shapes_of_csv
+
+        with naming_file(path):
+            return shapes_of_csv(Path(path).read_text(encoding="utf-8-sig", errors="replace"))
     read = read_msgpack if is_msgpack(path) else read_json
     shapes: OperationShapeSet = read(path, shapes_from)
     return shapes
@@ -36,7 +43,7 @@ def shapes_to(shapes: OperationShapeSet) -> dict[str, Any]:
 
 def shapes_from(data: Any) -> OperationShapeSet:
     """The shape set in JSON form."""
-    if isinstance(data, dict) and "format" not in data and "operations" in data:
+    if isinstance(data, dict) and "format" not in data and {"operations", "shapes"} & set(data):
         from torch_diode.files.legacy import shapes_of_version_1
 
         return shapes_of_version_1(data)

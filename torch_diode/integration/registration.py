@@ -180,7 +180,9 @@ class Registration:
             steps=tuple(self.steps()),
             hardware=tuple(hardware.name for hardware in device_hardware.detected()),
             heuristics=self.matmul.loaded() if self.active else {},
-            integrations=self.offers.shown() if self.active else {},
+            integrations={self.matmul.name: _distribution.NAME, **self.offers.shown()}
+            if self.active
+            else {},
             configs=self.handler.configs.shown(),
             counters=self.fallback.counters.copy(),
             notes=self.matmul.notes(),

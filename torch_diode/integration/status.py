@@ -30,7 +30,7 @@ class Status:
     heuristics: dict[str, str] = field(default_factory=dict)
     """By hardware, the heuristic in use or why there is none."""
     integrations: dict[str, str] = field(default_factory=dict)
-    """The integrations beside those of torch-diode, and the distributions they are from."""
+    """The integrations that are discovered, and the distributions they are from."""
     configs: tuple[str, ...] = ()
     """The options of torch that were set for integrations."""
     counters: Counters = field(default_factory=Counters)
@@ -57,6 +57,8 @@ class Status:
         lines += [f"heuristic on {name}: {text}" for name, text in self.heuristics.items()]
         lines += [f"integration {name}: from {text}" for name, text in self.integrations.items()]
         lines += [f"torch config turned on: {text}" for text in self.configs]
+        if self.enabled and not self.configs:
+            lines.append("torch config turned on: none")
         lines += _counter_lines(self.counters)
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)

@@ -67,7 +67,7 @@ def load_model(path: str | os.PathLike[str]) -> ModelWrapper:
     """Read and check a model; any fault of the file is a `FileFaultError`."""
     from torch_diode.model.wrapper import ModelWrapper
 
-    return ModelWrapper(*load_weights(path))
+    return ModelWrapper.load(path)
 
 
 def load_network(path: str | os.PathLike[str]) -> tuple[ModelMetadata, Network]:
@@ -157,6 +157,12 @@ def _read_pt(path: Path) -> tuple[object, dict[str, Floats]]:
     import torch
 
     data = read_tensors(path)
+    if "model_state_dict" in data:
+        raise FileFaultError(
+            f"{path}: got a model of torch-diode 0.1.1, whose features are not computed any more; "
+            "train it again from its timings, which can be read: torch-diode train --dataset "
+            "timings.json --model new.pt"
+        )
     weights = data.get("weights")
     if not isinstance(weights, dict):
         raise FileFaultError(f"{path}: got no weights; expected a torch-diode model")

@@ -1,7 +1,9 @@
 """Registry of model files, and the model that serves a hardware.
 
-Models lie in `<folder>/<heuristic>/<hardware>/<name>.pt` (or `.safetensors`). Folders are those the
-user names in `TORCH_DIODE_MODEL_PATH`, then those of the package: a user's own model comes first.
+Models lie in `<folder>/<heuristic>/<hardware>/<name>.pt` (or `.safetensors`). Those elsewhere in a
+folder, as `<purpose>/<name>.pt` or `<name>.pt`, are of the hardware that their metadata names.
+Folders are those the user names in `TORCH_DIODE_MODEL_PATH`, then those of the package: a user's
+own model comes first, and before all one that was registered by hand.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,19 +27,49 @@ if TYPE_CHECKING:
 
 PATH_VARIABLE = "TORCH_DIODE_MODEL_PATH"
 FOLDER = "trained_models"
+PURPOSE = "matmul_kernel_runtime_prediction"
+INTERFACE = "torch._inductor.choices"
 SHIPPED = "shipped"
 """Stands for the package's own model wherever a model file is named."""
 
 
 @dataclass(frozen=True, order=True)
 class ModelPointer:
-    """Path and purpose of a model file, which is not read before `load`."""
+    """Path and purpose of a model file, which is not read before `load` or `version`."""
 
     heuristic: str
     hardware: str
-    """Empty for a file outside of the registry's folders."""
+    """Empty for a file that a user names."""
     name: str
     path: Path
+    purpose: str = PURPOSE
+    interface: str = INTERFACE
+    """The module of torch whose decisions it takes."""
+
+    @classmethod
+    def of_file(cls, path: str | os.PathLike[str], purpose: str = PURPOSE) -> ModelPointer:
+        """The pointer to a model by what its own metadata says; refuse what is no model."""
+        from torch_diode.model.checkpoint import load_weights
+
+        target = Path(path).expanduser().absolute()
+        metadata, _ = load_weights(target)
+        return cls("matmul", metadata.hardware, target.stem, target, purpose)
+
+    @property
+    def version(self) -> str:
+        """Versions of the file's format and of the features the model reads, such as `1.9`."""
+        metadata = self.load().metadata
+        return f"{metadata.format_version}.{metadata.features_version}"
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        with naming_file(self.path):
+            return self.path.stat().st_size
+
+    def exists(self) -> bool:
+        """True if the file is there."""
+        return self.path.is_file()
 
     @property
     def label(self) -> str:
@@ -109,10 +141,16 @@ def model_file(name: str, hardware: Hardware) -> Path:
 
 
 def load_registered(
-    heuristic: str = "matmul", hardware: Hardware | str | None = None, name: str = ""
+    heuristic: str | os.PathLike[str] = "matmul",
+    hardware: Hardware | str | None = None,
+    name: str = "",
 ) -> ModelWrapper:
-    """Load the model for a hardware (by default this machine's) from the user's folders or the
-    shipped ones; `ModelHeuristic` makes a heuristic of it."""
+    """Load a model by its file, or the one for a hardware (by default this machine's) from the
+    user's folders or the shipped ones; `ModelHeuristic` makes a heuristic of it."""
+    if not isinstance(heuristic, str) or Path(heuristic).suffix in SUFFIXES:
+        from torch_diode.model.checkpoint import load_model
+
+        return load_model(heuristic)
     if hardware is None:
         from torch_diode.hardware.detect import detect
 
@@ -131,17 +169,44 @@ def load_registered(
     return pointer.load()
 
 
+_by_hand: list[ModelPointer] = []
+
+
+def register_model(path: str | os.PathLike[str]) -> ModelPointer:
+    """Add a model to this process's registry: it serves its hardware before any other, from the
+    next compile on for which no model was loaded yet."""
+    pointer = ModelPointer.of_file(path)
+    _by_hand[:] = [pointer, *(other for other in _by_hand if other != pointer)]
+    return pointer
+
+
 class ModelRegistry:
-    """Models in some folders, by default the user's and then the shipped ones."""
+    """Models in some folders, by default the user's and then the shipped ones, after those that
+    were registered by hand."""
 
     def __init__(self, folders: Iterable[str | os.PathLike[str]] | None = None) -> None:
         given = (*user_folders(), *shipped_folders()) if folders is None else folders
         self.folders = tuple(Path(folder) for folder in given)
+        self._registered = list(_by_hand) if folders is None else []
+
+    def register(self, model: ModelPointer | str | os.PathLike[str]) -> ModelPointer:
+        """Add a model to this registry; the last one added comes first."""
+        pointer = model if isinstance(model, ModelPointer) else ModelPointer.of_file(model)
+        self._registered = [pointer, *(other for other in self._registered if other != pointer)]
+        return pointer
 
     def pointers(self, heuristic: str | None = None) -> list[ModelPointer]:
-        """List all models, folder by folder, sorted within each."""
-        models = [pointer for folder in self.folders for pointer in sorted(_within(folder))]
-        return [p for p in models if heuristic in (None, p.heuristic)]
+        """List all models: those registered, then folder by folder, sorted within each."""
+        models = [p for folder in self.folders for p in sorted((*_within(folder), *_loose(folder)))]
+        return [p for p in (*self._registered, *models) if heuristic in (None, p.heuristic)]
+
+    def unusable(self) -> dict[Path, str]:
+        """The files named like models that are none, each with the reason."""
+        faults: dict[Path, str] = {}
+        for folder in self.folders:
+            for _ in _loose(folder, faults):
+                pass
+        return faults
 
     def find(self, heuristic: str, hardware: Hardware, name: str = "") -> ModelPointer | None:
         """Find the model for a hardware, or for its best stand-in that has one; None if there is
@@ -155,14 +220,37 @@ class ModelRegistry:
         return None
 
     def manifest(self) -> dict[str, Any]:
-        """List each model with its size, hash and card, as `torch-diode models --json` prints."""
-        return {"version": 1, "models": [_entry(pointer) for pointer in self.pointers()]}
+        """List each model with its size, hash and card, as `torch-diode models --json` prints and
+        packaging checks."""
+        unusable = {str(path): reason for path, reason in self.unusable().items()}
+        return {
+            "version": 1,
+            "models": [_entry(pointer) for pointer in self.pointers()],
+            "unusable": unusable,
+        }
 
 
-def _within(folder: Path) -> Iterable[ModelPointer]:
-    for path in folder.glob("*/*/*"):
+def _files(folder: Path, pattern: str) -> Iterator[Path]:
+    for path in sorted(folder.glob(pattern)):
         if path.suffix in SUFFIXES and not path.name.startswith(".") and path.is_file():
-            yield ModelPointer(path.parent.parent.name, path.parent.name, path.stem, path)
+            yield path
+
+
+def _within(folder: Path) -> Iterator[ModelPointer]:
+    for path in _files(folder, "*/*/*"):
+        yield ModelPointer(path.parent.parent.name, path.parent.name, path.stem, path)
+
+
+def _loose(folder: Path, faults: dict[Path, str] | None = None) -> Iterator[ModelPointer]:
+    """The models that are in no folder of a hardware; the reasons why others are none are added to
+    `faults`."""
+    for path in (*_files(folder, "*"), *_files(folder, "*/*")):
+        purpose = PURPOSE if path.parent == folder else path.parent.name
+        try:
+            yield ModelPointer.of_file(path, purpose)
+        except FileFaultError as fault:
+            if faults is not None:
+                faults[path] = str(fault).removeprefix(f"{path.absolute()}: ")
 
 
 def _entry(pointer: ModelPointer) -> dict[str, Any]:
@@ -170,6 +258,8 @@ def _entry(pointer: ModelPointer) -> dict[str, Any]:
         data = pointer.path.read_bytes()
     return {
         "heuristic": pointer.heuristic,
+        "purpose": pointer.purpose,
+        "interface": pointer.interface,
         "hardware": pointer.hardware,
         "name": pointer.name,
         "path": str(pointer.path),

@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
+from torch_diode.candidates import candidate_space
+from torch_diode.hardware import find
 from torch_diode.hardware.versions import same_release
+from torch_diode.model.checkpoint import load_weights
 from torch_diode.model.features.problem_arrays import Floats
 from torch_diode.model.metadata import SWEEP, ModelMetadata
 from torch_diode.model.networks import LIBRARY, file_names
 from torch_diode.model.serving.inference import NumpyNetwork
 from torch_diode.model.serving.library_inference import LibraryNetwork
+from torch_diode.types.candidate import Candidate
 from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.errors import HardwareMismatchError
+from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError, InvalidValueError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
+from torch_diode.types.timing import Prediction
 
 _MAX_EXTRAPOLATION = 4.0
 """Largest size of a problem, as a multiple of the largest in training."""
 
 
 class ModelWrapper:
-    """Implements `heuristics.model.TimingModel`: `ModelHeuristic(wrapper)` is a heuristic."""
+    """A model by its file, or by its metadata and arrays.
 
-    def __init__(self, metadata: ModelMetadata, arrays: Mapping[str, Floats]) -> None:
+    Implements `heuristics.model.TimingModel`: `ModelHeuristic(wrapper)` is a heuristic.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] | ModelMetadata,
+        arrays: Mapping[str, Floats] | None = None,
+    ) -> None:
+        if not isinstance(model, ModelMetadata):
+            model, arrays = load_weights(_path(model))
+        metadata, arrays = model, arrays or {}
         self.metadata = metadata
         self._network: NumpyNetwork | LibraryNetwork
         if metadata.kind == LIBRARY:
@@ -41,6 +57,39 @@ class ModelWrapper:
             name: metadata.ranges.get(name, [0.0, np.inf])[1] * _MAX_EXTRAPOLATION
             for name in ("M", "N", "K", "B", "flops")
         }
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ModelWrapper:
+        """Read, check and prepare a model file."""
+        return cls(path)
+
+    def predict(
+        self,
+        problem: MMShape,
+        candidates: Iterable[Candidate] | None = None,
+        hardware: Hardware | str | None = None,
+    ) -> list[Prediction]:
+        """The time of each candidate, by default of all that fit the chip, best first.
+
+        The hardware is the model's own by default, on a CPU with as many threads as torch uses
+        here. Raises where the model does not cover the problem; `torch_diode.rank` is the same with
+        every kind of heuristic.
+        """
+        if not isinstance(hardware, Hardware):
+            hardware = find(hardware or self.metadata.hardware)
+        self.require(hardware)
+        why = self.supports(problem, hardware)
+        if why is not None:
+            raise EmptySelectionError(f"predict: {why}; give a problem it covers")
+        space = candidate_space(problem, hardware) if candidates is None else candidates
+        given = space if isinstance(space, Candidates) else Candidates.of(space)
+        times, sigma = self.predict_us(problem, given, hardware)
+        source = f"model {self.metadata.hardware}"
+        return [
+            Prediction(given[i], float(times[i]), float(sigma[i]), source)
+            for i in map(int, np.argsort(times, kind="stable"))
+            if np.isfinite(times[i])
+        ]
 
     def predict_us(
         self, problem: MMShape, candidates: Candidates, hardware: Hardware
@@ -122,6 +171,14 @@ class ModelWrapper:
     def fingerprint(self) -> str:
         """Hash of the weights and the metadata."""
         return self._fingerprint
+
+
+def _path(model: object) -> str | os.PathLike[str]:
+    if not isinstance(model, str | os.PathLike):
+        raise InvalidValueError(
+            f"ModelWrapper: got {model!r:.60}; expected a model file, or metadata and arrays"
+        )
+    return model
 
 
 def _fingerprint(metadata: ModelMetadata, arrays: Mapping[str, Floats]) -> str:

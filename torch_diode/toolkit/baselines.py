@@ -16,6 +16,7 @@ from torch_diode.types.candidate import ONEDNN
 from torch_diode.types.errors import DiodeError, MissingPartError
 
 if TYPE_CHECKING:
+    from torch_diode.integration.capture.default_lists import Listed
     from torch_diode.model.features.table import FeatureTable
     from torch_diode.types.dataset import Dataset
     from torch_diode.types.hardware import Hardware
@@ -72,8 +73,9 @@ def compute_baselines(
         regrets |= _library_regrets(table)
     if default_list:
         try:
-            regrets[DEFAULT_LIST], coverage = _default_list_regrets(table, dataset, hardware)
-            missing = ""
+            regrets[DEFAULT_LIST], listed = _default_list_regrets(table, dataset, hardware)
+            coverage, missing = listed.coverage, ""
+            notes += [f"{DEFAULT_LIST}: {listed.note}"] if listed.note else []
         except DiodeError as fault:
             missing = str(fault)
             notes.append(f"no {DEFAULT_LIST} to compare with: {fault}")
@@ -98,13 +100,13 @@ def _library_regrets(table: FeatureTable) -> dict[str, Regrets]:
 
 def _default_list_regrets(
     table: FeatureTable, dataset: Dataset, hardware: Hardware
-) -> tuple[Regrets, float]:
+) -> tuple[Regrets, Listed]:
     if hardware.kind != "cuda":
         raise MissingPartError(f"Inductor's list is read for NVIDIA chips; got {hardware.name}")
     from torch_diode.integration.capture.default_lists import listed_rows
 
     listed = listed_rows(dataset, table.rows, hardware)
-    return table.subset_regrets(listed.rows)[:, None], listed.coverage
+    return table.subset_regrets(listed.rows)[:, None], listed
 
 
 def _analytical_regrets(

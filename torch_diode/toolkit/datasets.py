@@ -32,6 +32,8 @@ from torch_diode.types.problem import OPS
 DatasetSource = Dataset | str | os.PathLike[str]
 """A dataset, its file, or a directory of files that make up one dataset."""
 
+_SAID = 10
+"""Files of a directory that are named as read."""
 _METHODS = ("sweep", "feedback-clean", "feedback")
 """Measuring methods, most accurate first: times of autotuning include the launch and cannot be
 compared with clean ones."""
@@ -43,7 +45,8 @@ def read_all(
     duplicates: str = "last",
     progress: ProgressCallback = log_progress,
 ) -> Dataset:
-    """Read all timings of a file or of a directory's datasets; other JSON files are skipped."""
+    """Read all timings of a file, or of the datasets in a directory and its folders; other JSON
+    files are skipped."""
     for form in forms or ():
         validation.one_of("train", "file-extensions", form.lstrip(".").lower(), FORMS)
     if isinstance(source, Dataset):
@@ -59,6 +62,9 @@ def read_all(
         progress(Progress(message=f"{file}: skipped, not a dataset"))
     if not datasets:
         raise EmptySelectionError(f"{path}: got no dataset among its JSON files; expected one")
+    names = ", ".join(str(file.relative_to(path)) for file in datasets[:_SAID])
+    more = f" and {len(datasets) - _SAID:,} more" if len(datasets) > _SAID else ""
+    progress(Progress(message=f"{path}: read {names}{more}"))
     with naming_file(path):
         return Dataset.merge([read_dataset(file) for file in datasets], duplicates)
 

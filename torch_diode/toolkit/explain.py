@@ -61,10 +61,10 @@ def explain_program(
 
 def _explain_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> Explanation:
     """Run here, then lower every compiled graph once more as on the other chip."""
-    from torch_diode.integration.capture.fake_gpu import check_kind
+    from torch_diode.integration.capture.fake_gpu import check_can_lower
     from torch_diode.integration.capture.graph_capture import capturing, lower_on
 
-    check_kind(chip)
+    check_can_lower(chip)
     heuristic, note = _heuristic_for(chip)
     with capturing() as graphs:
         code = run_program(script, arguments)

@@ -34,6 +34,12 @@ _LIMITS |= {"num_warps": (1, 64), "group_m": (1, 1024), "num_stages": (0, 32)}
 _LIMITS |= {"waves_per_eu": (0, 16), "matrix_instr_nonkdim": (0, 64), "kpack": (0, 8)}
 
 
+_EARLIER = dict.fromkeys(
+    ("name", "grid", "EVEN_K", "ALLOW_TF32", "USE_FAST_ACCUM", "ACC_TYPE"),
+    "none, since it follows from the problem",
+)
+
+
 @dataclass(frozen=True, order=True)
 class TritonGEMMConfig(JSONText):
     """The meta-parameters of a Triton matmul template.
@@ -51,6 +57,11 @@ class TritonGEMMConfig(JSONText):
     waves_per_eu: int = 0
     matrix_instr_nonkdim: int = 0
     kpack: int = 0
+
+    def __new__(cls, *_: object, **given: object) -> TritonGEMMConfig:
+        """Refuse the arguments of release 0.1.1."""
+        validation.no_earlier_argument("TritonGEMMConfig", given, _EARLIER)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         for field, (low, high) in _LIMITS.items():

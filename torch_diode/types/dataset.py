@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,10 +16,10 @@ import pyarrow.compute as pc
 
 from torch_diode.types import schema as spec
 from torch_diode.types import validation
-from torch_diode.types.candidate import Candidate, config_of
+from torch_diode.types.candidate import Candidate, TritonGEMMConfig, config_of
 from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.problem import MMShape
+from torch_diode.types.problem import BATCHED, MMShape
 from torch_diode.types.timing import Timing
 
 Provenance = Mapping[str, tuple[str, ...]]
@@ -93,6 +94,31 @@ class Dataset:
             for c in spec.COLUMNS
         }
         return cls(pa.table(arrays), provenance or {})
+
+    def add_timing(
+        self,
+        hardware: str,
+        op: str,
+        problem: MMShape,
+        candidate: Candidate | TritonGEMMConfig,
+        time_us: float,
+    ) -> Dataset:
+        """Add a timing in place, infinity for one that did not run, and return the dataset.
+
+        For small sets: each call checks all of it again. `op` is the problem's, and a config alone
+        is one of the op's plain Triton template.
+        """
+        validation.instance("add_timing", "problem", problem, MMShape)
+        validation.one_of("add_timing", "op", op, (problem.op,))
+        if isinstance(candidate, TritonGEMMConfig):
+            candidate = Candidate("triton::bmm" if op in BATCHED else "triton::mm", candidate)
+        ran = time_us != math.inf
+        status = "ok" if ran else "failed"
+        timing = Timing(hardware, problem, candidate, time_us if ran else None, status)
+        grown = Dataset.merge([self, Dataset.from_timings([timing])])
+        vars(self).clear()  # cached properties too
+        vars(self).update(vars(grown))
+        return self
 
     @classmethod
     def empty(cls) -> Dataset:

@@ -41,6 +41,14 @@ _KEY = re.compile(
 )
 
 
+_EARLIER = {
+    "M_dtype": "dtype, a text such as 'float16'",
+    "K_dtype": "dtype, a text such as 'float16'",
+    "out_size": "op, M, N, K and B",
+    "out_stride": "transpose_a and transpose_b",
+}
+
+
 @dataclass(frozen=True, order=True)
 class MMShape(JSONText):
     """One operation to run: op, sizes, dtypes and layout.
@@ -62,6 +70,11 @@ class MMShape(JSONText):
     transpose_b: bool = False
     tf32: bool = False
     bias: str = ""
+
+    def __new__(cls, *_: object, **given: object) -> MMShape:
+        """Refuse the arguments of release 0.1.1."""
+        validation.no_earlier_argument("MMShape", given, _EARLIER)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         put = object.__setattr__

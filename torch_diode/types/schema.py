@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from torch_diode.types.candidate import (
     CONFIG_FIELDS,
@@ -120,11 +121,23 @@ def conform(table: pa.Table) -> pa.Table:
     for column in COLUMNS:
         arrays[column.name] = _typed(column, table, arrays)
         _check_column(column, arrays[column.name])
+    _mark_not_run(arrays)
     rows = _Rows(arrays)
     _check_results(rows)
     _check_problems(rows)
     _check_candidates(rows)
     return pa.table([arrays[c.name] for c in COLUMNS], schema=SCHEMA)
+
+
+def _mark_not_run(arrays: dict[str, pa.Array]) -> None:
+    """A time of infinity, as other tools write it, is no time, of what failed."""
+    time, status = arrays["time_us"], arrays["status"]
+    never = np.isposinf(time.to_numpy(zero_copy_only=False))
+    if never.any():
+        failed = pc.and_(never, pc.equal(status.cast(pa.string()), "ok"))
+        texts = pc.if_else(failed, "failed", status.cast(pa.string()))
+        arrays["time_us"] = pc.if_else(never, pa.scalar(None, time.type), time)
+        arrays["status"] = texts.dictionary_encode().cast(TEXT)
 
 
 def _typed(column: Column, table: pa.Table, typed: dict[str, pa.Array]) -> pa.Array:

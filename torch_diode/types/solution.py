@@ -42,28 +42,46 @@ class Solution:
 
     def __post_init__(self) -> None:
         if not self.configs:
-            raise InvalidValueError("solution: got no config; expected at least one")
+            expected = "configs, config, or an op with a config list"
+            raise InvalidValueError(
+                f"solution: got no config; expected at least one, as {expected}"
+            )
         if not isinstance(self.name, str):
             validation.refuse("solution", "name", self.name, "a text")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Solution:
-        """Parse any of the three forms: `configs` per problem, one `config` list, or one per op."""
-        if "configs" in validation.mapping("solution", data):
-            validation.known_keys("solution", data, ("name", "configs"))
+        """Parse any of the three forms: `configs` per problem, one `config` list, or one per op.
+
+        Other keys are those of other tools and passed over; a `default` that stands alone is a list
+        for all ops.
+        """
+        validation.mapping("solution", data)
+        if "configs" in data:
             configs = [_per_problem(item) for item in _configs(data["configs"])]
-        elif "config" in data:
-            validation.known_keys("solution", data, ("name", "config"))
-            configs = [SolutionConfig(_fields(item)) for item in _configs(data["config"])]
         else:
-            validation.known_keys("solution", data, ("name", *OPS))
             configs = [
                 SolutionConfig(_fields(item), op=op)
-                for op in OPS
-                if op in data
-                for item in _per_op(op, data[op])
+                for op, part in _parts(data)
+                for item in _configs(part["config"])
             ]
         return cls(tuple(configs), data.get("name", ""))
+
+
+def _parts(data: Mapping[str, Any]) -> list[tuple[str | None, Mapping[str, Any]]]:
+    """The parts that have a `config` list, each with the op it is for, None for all."""
+    if "config" in data:
+        return [(None, data)]
+    parts = [(op, _with_config(op, data[op])) for op in OPS if op in data]
+    if parts or "default" not in data:
+        return [*parts]
+    return [(None, _with_config("default", data["default"]))]
+
+
+def _with_config(name: str, part: Any) -> Mapping[str, Any]:
+    if "config" not in validation.mapping(f"solution {name}", part):
+        raise InvalidValueError(f"solution {name}: got no field 'config'; expected one, add it")
+    return dict(part)
 
 
 _DERIVED = ("name", "grid", "EVEN_K", "ALLOW_TF32", "USE_FAST_ACCUM", "ACC_TYPE", "version")
@@ -82,11 +100,6 @@ def _per_problem(item: Any) -> SolutionConfig:
         raise InvalidValueError("solution config: got no M, N or K; expected all three")
     op: Any = fields.pop("op", None)
     return SolutionConfig(tuple(fields.items()), op, sizes)  # type: ignore[arg-type]
-
-
-def _per_op(op: str, item: Any) -> list[Any]:
-    validation.known_keys(f"solution {op}", item, ("config",), required=("config",))
-    return _configs(item["config"])
 
 
 def _configs(value: Any) -> list[Any]:

@@ -127,6 +127,18 @@ def sequence(owner: str, data: Any) -> list[Any]:
     return data
 
 
+def no_earlier_argument(
+    owner: str, given: Mapping[str, object], renamed: Mapping[str, str]
+) -> None:
+    """Refuse an argument that release 0.1.1 had, and say what stands for it now."""
+    for name in given:
+        if name in renamed:
+            raise InvalidValueError(
+                f"{owner}: got {name}, an argument of torch-diode 0.1.1; expected {renamed[name]}; "
+                "see docs/coming_from_0_1_1.md"
+            )
+
+
 def known_keys(owner: str, data: Any, known: Sequence[str], required: Sequence[str] = ()) -> None:
     """Refuse a mapping with an unknown key, or without a required one."""
     for key in mapping(owner, data):
@@ -151,10 +163,11 @@ def provenance_of(data: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def loads(data: bytes) -> Any:
-    """Parse standard JSON: no NaN, no duplicate keys, no unbounded nesting."""
+    """Parse standard JSON: no NaN, no duplicate keys, no unbounded nesting. Python's `Infinity` is
+    read, since datasets have it for the time of what did not run."""
     try:
         value = json.loads(
-            data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_key_twice
+            data.decode("utf-8"), parse_constant=_constant, object_pairs_hook=_no_key_twice
         )
         if _LONE_SURROGATE.search(data):
             _encode(value).encode("utf-8")
@@ -174,7 +187,9 @@ def loads(data: bytes) -> Any:
     return value
 
 
-def _no_constant(name: str) -> Any:
+def _constant(name: str) -> float:
+    if name == "Infinity":
+        return math.inf
     raise InvalidValueError(f"got {name}; expected a finite number")
 
 

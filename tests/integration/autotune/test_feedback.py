@@ -9,10 +9,13 @@ import pytest
 import torch
 from torch._inductor import select_algorithm as select
 
+from torch_diode.collection.feedback_timings import CollectionMode
 from torch_diode.files.datasets import read_dataset
 from torch_diode.integration.autotune.feedback import MatmulDatasetCollector, candidate_of
 from torch_diode.integration.capture.fake_gpu import Input, lower
+from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import MMShape
+from torch_diode.types.shapes import OperationShapeSet
 
 CONFIG = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,TRITON"}
 
@@ -128,3 +131,23 @@ def test_a_frozen_linear_on_a_cpu_is_recorded_with_its_threads(bias, dtype):
     assert len(templates) == 2
     assert "cpp::gemm" in templates
     assert {timing.threads for timing in timings} == {torch.get_num_threads()}
+
+
+@pytest.mark.slow
+def test_a_collector_compiles_problems_itself_and_is_started_and_stopped(tmp_path):
+    collector = MatmulDatasetCollector()
+    collector.start_collection()
+    collector.collect_data(mode=CollectionMode.RANDOM, device="cpu", num_shapes=1, max_size=64)
+    collector.stop_collection()
+    drawn = MMShape("mm", 32, 48, 64, dtype="float32", transpose_b=True)
+    shapes = OperationShapeSet.of([drawn])
+    mode = CollectionMode.OPERATION_SHAPE_SET
+    dataset = collector.collect_data(mode=mode, shapes=shapes, device="cpu")
+    assert len(dataset.problems) == len(collector) == 2
+    assert len(collector.to_table().lookup(dataset[0].hardware, drawn)) == 1
+    collector.save_to_file(tmp_path / "collected.json")
+    assert read_dataset(tmp_path / "collected.json") == collector.get_dataset()
+    bmm = OperationShapeSet.of([MMShape("bmm", 8, 8, 8, B=2)])
+    with pytest.raises(InvalidValueError, match="on a CPU Inductor times linears alone"):
+        collector.collect_data(mode=mode, shapes=bmm, device="cpu")
+    assert collector._open is None

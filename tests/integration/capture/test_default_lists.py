@@ -8,6 +8,7 @@ from tests.samples import H200
 from torch_diode import Dataset, MMShape, Timing
 from torch_diode.candidates import candidate_space
 from torch_diode.candidates.space import canonical_candidate
+from torch_diode.integration.capture import default_lists
 from torch_diode.integration.capture.default_configs import default_candidates
 from torch_diode.integration.capture.default_lists import listed_rows
 from torch_diode.integration.hooks import torch_compat
@@ -65,3 +66,24 @@ def test_what_was_not_timed_lowers_the_coverage():
     found = listed_rows(dataset, np.arange(len(dataset)), H200)
     assert found.rows.all()
     assert found.coverage == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.skipif(not torch.__version__.startswith("2.13"), reason="kept as of torch 2.13")
+def test_without_triton_the_lists_kept_as_data_are_the_same(monkeypatch):
+    problems = [MMShape(op, 900, 512, k, B=2 if op in BATCHED else 1, dtype="float16")
+                for op in ("mm", "addmm", *BATCHED) for k in (512, 1)]  # fmt: skip
+    timings = [
+        Timing("nvidia-h200", problem, candidate, 1.0)
+        for problem in problems
+        for candidate in candidate_space(problem, H200)
+    ]
+    dataset = Dataset.from_timings(timings)
+    rows = np.arange(len(dataset))
+    real = listed_rows(dataset, rows, H200)
+    monkeypatch.setattr(torch_compat, "has_triton", lambda: False)
+    for function in (default_lists.base_list, default_lists._lists_outer):
+        function.cache_clear()
+    kept = listed_rows(dataset, rows, H200)
+    assert kept.rows.tolist() == real.rows.tolist()
+    assert (kept.coverage, real.note) == (real.coverage, "")
+    assert kept.note == "that of torch 2.13.0, since triton is not installed"

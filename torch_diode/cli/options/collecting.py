@@ -19,13 +19,22 @@ from torch_diode.toolkit.collecting.collect import METHODS, SEARCH_SPACES, Colle
 from torch_diode.types import validation
 from torch_diode.types.problem import LAYOUTS, OPS
 
-SEARCH_MODES = ("max-autotune",)
+SEARCH_MODES = ("max-autotune", "max-autotune-no-cudagraphs")
 
-Output = Annotated[
-    Path,
-    typer.Option("--output", "-o", help="File to write (.parquet, .msgpack, .json) or directory."),
+_OUTPUT = "File to write (.parquet, .msgpack, .json) or directory; matmul_dataset.<format> here "
+Output = Annotated[Path | None, typer.Option("--output", "-o", help=f"{_OUTPUT}if not given.")]
+OutputDataset = Annotated[
+    Path | None, typer.Option("--output", "--dataset", "-o", help=f"{_OUTPUT}if not given.")
 ]
-ShapeSetFile = Annotated[Path, typer.Option(help="Shape set (JSON).")]
+OutputValidation = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="File or directory to write; matmul_validation.<format> if not given.",
+    ),
+]
+ShapeSetFile = Annotated[Path, typer.Option(help="Shape set (.json, .msgpack, .csv).")]
 Operations = Annotated[
     list[str] | None, typer.Option(help="mm, addmm, bmm, baddbmm.", autocompletion=complete(OPS))
 ]
@@ -53,7 +62,8 @@ class RunOptions:
     search_mode: Annotated[
         str,
         typer.Option(
-            help="Mode of torch.compile to compare with: max-autotune.",
+            help="Mode of torch.compile to compare with: max-autotune, with or without "
+            "-no-cudagraphs.",
             autocompletion=complete(SEARCH_MODES),
         ),
     ] = "max-autotune"

@@ -51,8 +51,8 @@ class TrainingOptions:
         int | None, typer.Option(help="Layers, or blocks (2).", min=1, max=64)
     ] = None
     log_dir: Annotated[
-        Path | None, typer.Option(help="Folder for the loss and regret curves, as CSV and SVG.")
-    ] = None
+        Path, typer.Option(help="Folder for the loss and regret curves, as CSV and SVG.")
+    ] = Path("logs")
     init_from: Annotated[
         str | None,
         typer.Option(

@@ -15,14 +15,18 @@ from torch._inductor.kernel_inputs import MMKernelInputs
 
 from torch_diode.collection.feedback_timings import METHOD, CollectionMode, FeedbackTimings
 from torch_diode.collection.kernels.operands import operands, tf32_precision
+from torch_diode.collection.sampling_options import ShapeSampling
 from torch_diode.collection.timers.timer import Measurement
 from torch_diode.files.datasets import write_dataset
+from torch_diode.hardware import detect
+from torch_diode.integration import registration
 from torch_diode.integration.autotune.clean_benchmark import clean_benchmark
 from torch_diode.integration.cpu import onednn
 from torch_diode.integration.deciding.problem import problem_of
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import Fallback
 from torch_diode.integration.hooks.observer import Observer
+from torch_diode.types import validation
 from torch_diode.types.candidate import (
     ATEN,
     CPP_GEMM,
@@ -34,8 +38,10 @@ from torch_diode.types.candidate import (
     TritonGEMMConfig,
 )
 from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import EmptySelectionError
+from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.problem import BATCHED, MMShape
+from torch_diode.types.shapes import OperationShapeSet
+from torch_diode.types.table import Table
 
 _EXTERN = dict.fromkeys(("mm", "addmm", "bias_addmm", "bmm", "baddbmm"), ATEN)
 _EXTERN |= {"_mkl_linear": MKL_PACKED, "_linear_pointwise": ONEDNN_PACKED, **onednn.KERNELS}
@@ -53,28 +59,38 @@ class MatmulDatasetCollector:
             torch.compile(model, mode="max-autotune")(x)
         collector.dataset()
 
-    Inductor does not time a single choice: turn torch-diode off, or set mode `observe`. With
-    `clean`, the clean benchmark replaces Inductor's: times do not include launches, and Inductor
-    picks by them. At the end only this collector's hook is removed.
+    or between `start_collection` and `stop_collection`; `collect_data` draws problems and compiles
+    them itself. Inductor does not time a single choice: turn torch-diode off, or set mode
+    `observe`. With `clean`, the clean benchmark replaces Inductor's: times do not include launches,
+    and Inductor picks by them. At the end only this collector's hook is removed.
     """
 
-    def __init__(
-        self, mode: CollectionMode = CollectionMode.TIMINGS, *, clean: bool = False
-    ) -> None:
+    def __init__(self, *, clean: bool = False) -> None:
         self.fallback = Fallback()
         self._clean = clean
-        self.timings = FeedbackTimings(torch_compat.installed_versions(), mode)
+        self.timings = FeedbackTimings(torch_compat.installed_versions())
         self._open: contextlib.ExitStack | None = None
 
     def __enter__(self) -> MatmulDatasetCollector:
-        self._open = contextlib.ExitStack()
-        self._open.enter_context(Observer().installed())
-        self._open.callback(add_feedback(self._on_feedback))
-        if self._clean:
-            self._open.enter_context(clean_benchmark.opened())
+        self.start_collection()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop_collection()
+
+    def start_collection(self) -> None:
+        """Collect from now on; nothing changes where it does already."""
+        if self._open is not None:
+            return
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(Observer().installed())
+            stack.callback(add_feedback(self._on_feedback))
+            if self._clean:
+                stack.enter_context(clean_benchmark.opened())
+            self._open = stack.pop_all()
+
+    def stop_collection(self) -> None:
+        """Collect no more; what was collected stays."""
         if self._open is not None:
             self._open.close()
             self._open = None
@@ -87,9 +103,46 @@ class MatmulDatasetCollector:
         """The timings collected so far."""
         return self.timings.dataset(torch_compat.dataset_provenance())
 
+    get_dataset = dataset
+
+    def to_table(self, k: int = 1) -> Table:
+        """A lookup table of the k fastest candidates of every problem."""
+        return Table.from_dataset(self.dataset(), k)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the timings collected so far, in the format of the file's suffix."""
         write_dataset(self.dataset(), path)
+
+    save_to_file = save
+
+    def collect_data(
+        self,
+        mode: CollectionMode = CollectionMode.RANDOM,
+        shapes: OperationShapeSet | None = None,
+        *,
+        search_space: str = "EXHAUSTIVE",
+        device: str | None = None,
+        seed: int = 0,
+        **sampling: Any,
+    ) -> Dataset:
+        """Compile problems so that Inductor times their candidates, and return all timings so far.
+
+        `shapes` are the problems in mode OPERATION_SHAPE_SET; in the others they are drawn by a
+        `ShapeSampling` of the further arguments, such as `num_shapes=10`. The device is a GPU where
+        there is one. On a CPU Inductor times linears alone: mm and addmm.
+        """
+        device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        problems = _problems(mode, shapes, device, seed, sampling)
+        was_open = self._open is not None
+        with registration.paused():  # a heuristic would leave Inductor few candidates to time
+            self.start_collection()
+            try:
+                for problem in problems:
+                    compile_autotuned(problem, device, search_space)
+            finally:
+                if not was_open:
+                    self.stop_collection()
+        return self.dataset()
 
     def _on_feedback(
         self,
@@ -176,8 +229,30 @@ def frozen_problem(name: str, input_nodes: Sequence[Any]) -> MMShape:
     return MMShape(op, m, n, k, dtype=dtype, transpose_b=True, bias=bias)
 
 
-def autotune(problem: MMShape, device: str, search_space: str, *, clean: bool = False) -> Dataset:
-    """Time one problem by Inductor's max-autotune, with `clean` by the clean benchmark."""
+def _problems(
+    mode: CollectionMode,
+    shapes: OperationShapeSet | None,
+    device: str,
+    seed: int,
+    sampling: dict[str, Any],
+) -> Sequence[MMShape]:
+    """The problems of a mode on a device."""
+    validation.instance("collect_data", "mode", mode, CollectionMode)
+    if mode is CollectionMode.OPERATION_SHAPE_SET:
+        validation.instance("collect_data", "shapes", shapes, OperationShapeSet)
+        assert shapes is not None
+        return shapes.problems
+    by_law = {"log_normal": True} if mode is CollectionMode.LOG_NORMAL else {}
+    offered = {"operations": ("mm", "addmm"), "layouts": ("nt",)} if device == "cpu" else {}
+    return ShapeSampling(**{**offered, **by_law, **sampling}).problems(detect(device), seed)
+
+
+def compile_autotuned(problem: MMShape, device: str, search_space: str) -> None:
+    """Compile and run one problem so that Inductor times its candidates; on a CPU it does only for
+    a linear with a constant weight."""
+    if device == "cpu":
+        _compile_linear(problem)
+        return
     generator = torch.Generator(device).manual_seed(0)
     tensors = operands(problem, torch.device(device), generator)
     given = [t for t in (tensors.bias, tensors.a, tensors.b) if t is not None]
@@ -189,12 +264,28 @@ def autotune(problem: MMShape, device: str, search_space: str, *, clean: bool = 
         "triton.enable_persistent_tma_matmul": True,
     }
     compiled: Callable[..., Any] = torch.compile(getattr(torch, problem.op), dynamic=False)
-    with (
-        MatmulDatasetCollector(clean=clean) as collector,
-        inductor_config.patch(config),
-        tf32_precision(problem.tf32),
-    ):
+    with inductor_config.patch(config), tf32_precision(problem.tf32):
         compiled(*given)
+
+
+def _compile_linear(problem: MMShape) -> None:
+    if problem.op in BATCHED or not problem.transpose_b or problem.transpose_a:
+        raise InvalidValueError(
+            f"collect_data: got {problem}; expected mm or addmm with layout nt: on a CPU Inductor "
+            "times linears alone; `collect` times the others"
+        )
+    dtype = getattr(torch, problem.dtype)
+    linear = torch.nn.Linear(problem.K, problem.N, problem.op == "addmm", dtype=dtype).eval()
+    config = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,CPP", "freezing": True}
+    torch.compiler.reset()
+    with inductor_config.patch(config), torch.no_grad():
+        torch.compile(linear, dynamic=False)(torch.randn(problem.M, problem.K, dtype=dtype))
+
+
+def autotune(problem: MMShape, device: str, search_space: str, *, clean: bool = False) -> Dataset:
+    """Time one problem by Inductor's max-autotune, with `clean` by the clean benchmark."""
+    with MatmulDatasetCollector(clean=clean) as collector:
+        compile_autotuned(problem, device, search_space)
     dataset = collector.dataset()
     if not len(dataset):
         raise EmptySelectionError(

@@ -4,12 +4,16 @@
 by the problem's sizes, and warps by the capped tile. So Inductor is called once per op and dtype,
 at sizes that cap nothing, and the capping is done here on arrays. A test compares the two from
 torch 2.11 on; 2.10 caps a few small blocks differently.
+
+Inductor needs Triton for that. Without it, the lists are those kept in `default_lists.json`, a
+lookup table that `workflows/default_lists.py` writes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -22,15 +26,22 @@ from torch_diode.candidates.gpu.eligibility import (
 )
 from torch_diode.candidates.gpu.exhaustive import BLOCKS
 from torch_diode.candidates.space import loops_over_k
+from torch_diode.files.tables import read_table
+from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.candidate import ATEN, CONFIG_FIELDS, TMA_TEMPLATES, Candidate
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import BATCHED, DTYPE_BYTES, MMShape
+from torch_diode.types.table import Table
 
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 
+KEPT = Path(__file__).with_suffix(".json")
+KEPT_CHIP = "nvidia-h200"
 _LARGE = 8192
+_LEAST_UNITS = 68
+"""Inductor lists nothing for smaller chips."""
 _OUTPUTS_PER_WARP = 256
 _BLOCKS = ("block_m", "block_n", "block_k")
 
@@ -41,6 +52,8 @@ class Listed:
 
     rows: Mask
     coverage: float
+    note: str = ""
+    """Origin of the lists where they are not the installed torch's."""
 
 
 def listed_rows(dataset: Dataset, rows: Numbers, hardware: Hardware) -> Listed:
@@ -70,26 +83,47 @@ def listed_rows(dataset: Dataset, rows: Numbers, hardware: Hardware) -> Listed:
                     found[hits] = True
                     listed += int(np.count_nonzero(offered))
                     timed += len(np.unique(group[hits]))
-    return Listed(found, timed / listed if listed else 1.0)
+    return Listed(found, timed / listed if listed else 1.0, _note())
+
+
+def _note() -> str:
+    if torch_compat.has_triton():
+        return ""
+    return f"that of torch {dict(_kept().provenance)['torch']}, since triton is not installed"
 
 
 @lru_cache(maxsize=64)
 def base_list(op: str, dtype: str, hardware: Hardware) -> tuple[Candidate, ...]:
     """The Triton configs of the list before capping."""
-    from torch_diode.integration.capture.default_configs import default_candidates
-
-    batch = 2 if op in BATCHED else 1
-    problem = MMShape(op, _LARGE, _LARGE, _LARGE, B=batch, dtype=dtype)
-    return tuple(c for c in default_candidates(problem, hardware) if c.config is not None)
+    return _configs(large_problem(op, dtype=dtype), hardware)
 
 
 @lru_cache(maxsize=16)
 def _lists_outer(op: str, hardware: Hardware) -> bool:
     """True if there is a list for K = 1: most ops, by release, then multiply elementwise."""
-    from torch_diode.integration.capture.default_configs import default_candidates
+    return bool(_configs(large_problem(op, k=1), hardware))
 
-    problem = MMShape(op, _LARGE, _LARGE, 1, B=2 if op in BATCHED else 1)
-    return any(candidate.config for candidate in default_candidates(problem, hardware))
+
+def large_problem(op: str, k: int = _LARGE, dtype: str = "bfloat16") -> MMShape:
+    """A problem whose M and N cap nothing."""
+    return MMShape(op, _LARGE, _LARGE, k, B=2 if op in BATCHED else 1, dtype=dtype)
+
+
+def _configs(problem: MMShape, hardware: Hardware) -> tuple[Candidate, ...]:
+    if torch_compat.has_triton():
+        from torch_diode.integration.capture.default_configs import default_candidates
+
+        return tuple(c for c in default_candidates(problem, hardware) if c.config is not None)
+    if hardware.units < _LEAST_UNITS:
+        return ()
+    # Neither the chip nor the dtype makes a difference, except for TMA: see `offers`.
+    entries = _kept().lookup(KEPT_CHIP, replace(problem, dtype="bfloat16", out_dtype="bfloat16"))
+    return tuple(entry.candidate for entry in entries)
+
+
+@lru_cache(maxsize=1)
+def _kept() -> Table:
+    return read_table(KEPT)
 
 
 class _Problems:

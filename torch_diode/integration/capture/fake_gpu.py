@@ -36,8 +36,8 @@ from torch.utils import _triton as torch_triton
 from torch.utils._pytree import tree_leaves
 
 from torch_diode.hardware import reported_names
-from torch_diode.integration.hooks import device_hardware
-from torch_diode.types.errors import InvalidValueError
+from torch_diode.integration.hooks import device_hardware, torch_compat
+from torch_diode.types.errors import InvalidValueError, MissingPartError
 from torch_diode.types.hardware import Hardware
 
 
@@ -81,18 +81,23 @@ class Lowered:
         return configs
 
 
-def check_kind(hardware: Hardware) -> None:
-    """Refuse a chip other than NVIDIA's."""
+def check_can_lower(hardware: Hardware) -> None:
+    """Refuse a chip other than NVIDIA's, and an environment without Triton."""
     if hardware.kind != "cuda":
         raise InvalidValueError(
             f"hardware: got {hardware.name}, a {hardware.kind} chip; expected an NVIDIA chip"
+        )
+    if not torch_compat.has_triton():
+        raise MissingPartError(
+            "triton: not installed; Inductor needs it to compile for a GPU, even for one that is "
+            "not here; pip install triton"
         )
 
 
 @contextlib.contextmanager
 def pretend(hardware: Hardware) -> Iterator[None]:
     """Make torch and Inductor see one CUDA device with this hardware's properties."""
-    check_kind(hardware)
+    check_can_lower(hardware)
     properties = device_properties(hardware)
     _clear_device_caches()
     # As FakeTensorMode does without CUDA: fake CUDA tensors then need no driver.

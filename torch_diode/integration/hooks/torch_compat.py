@@ -418,6 +418,11 @@ def installed_versions() -> dict[str, str]:
     return {**versions(), "torch": torch_release()}
 
 
+def has_triton() -> bool:
+    """True if Triton is installed: beside a CPU build of torch it need not be."""
+    return bool(installed_versions()["triton"])
+
+
 def traced_size(value: Any) -> int:
     """A traced size as a number: a symbol's value when the program ran."""
     return int(value.node.hint) if hasattr(value, "node") else int(value)

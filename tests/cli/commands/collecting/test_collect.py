@@ -45,6 +45,7 @@ def test_the_options_choose_the_shapes(folder):
         *(*CPU, "--output", "out", "--num-shapes", "4", "--operations", "mm", "bmm"),
         *("--dtypes", "float32", "--min-size", "16", "--max-size", "64", "--power-of-two"),
         *("--no-rectangular", "--no-odd-sizes", "--chunk-size", "1", "--layout", "nt"),
+        *("--search-mode", "max-autotune-no-cudagraphs"),
     )
     assert ended.code == 0, ended.err
     problems = {timing.problem for timing in read_dataset(folder / "out" / "timings.parquet")}

@@ -29,6 +29,20 @@ def test_data_that_is_there_is_trained_on_and_validated(folder):
     assert "Scored on all 17 problems" in ended.out
 
 
+def test_paths_that_are_left_out_have_their_historic_names(folder):
+    (folder / "t.parquet").rename("matmul_dataset.parquet")
+    (folder / "apart.msgpack").rename("matmul_validation.msgpack")
+    ended = inside("collect-and-train", "--skip-collection", *QUICK)
+    assert ended.code == 0, ended.err
+    assert "4 of 4: validating matmul_model.pt on matmul_validation.msgpack" in ended.out
+    again = ("--dataset", "matmul_dataset.parquet", "--model", "matmul_model.pt")
+    again += ("--validation-dataset", "matmul_validation.msgpack")
+    ended = inside("collect-and-train", "--skip-collection", "--skip-training", *again)
+    assert "3 of 4: matmul_validation.msgpack is there" in ended.out
+    ended = inside("validate-model", "--model", "matmul_model.pt")
+    assert "Scored on all 17 problems" in ended.out
+
+
 def test_what_is_missing_is_one_sentence(folder):
     assert "m.pt: no such file" in told_off(*FILES, "--skip-training")
     gone = ("collect-and-train", "--output", "gone.parquet", "--model", "m.pt")

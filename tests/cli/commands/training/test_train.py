@@ -1,6 +1,7 @@
 """The command; tests/toolkit/training has the function."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import torch
 
 from tests.cli.program import inside, told_off
 from tests.conftest import QUICK_TRAINING as QUICK
+from tests.files.test_earlier_release import EARLIER
 
 
 def arguments(timings, model, *more):
@@ -27,6 +29,20 @@ def test_it_prints_the_data_the_epochs_and_the_scores(timings, tmp_path):
     assert "Scores are of" in ended.out
     assert f"Curves in {tmp_path / 'logs/m-history.csv'} and" in ended.out
     assert ended.out.rstrip().endswith("card in m.json and m.md")
+
+
+def test_datasets_of_the_earlier_release_are_found_in_folders(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for form in ("json", "msgpack"):
+        (tmp_path / "data" / form).mkdir(parents=True)
+        shutil.copy(EARLIER / f"dataset.{form}", tmp_path / "data" / form / f"d.{form}")
+    (tmp_path / "data/json/note.json").write_text("{}")
+    ended = inside("train", "--data-dir", "data", "--op-name", "mm", *QUICK)
+    assert ended.code == 0, ended.err
+    assert f"{Path('data')}: read json/d.json, msgpack/d.msgpack" in ended.out
+    assert "20 timings of 4 problems on nvidia-h200" in ended.out
+    assert Path("matmul_model.pt").is_file()
+    assert Path("logs/matmul_model-history.csv").is_file()
 
 
 def epochs_in(state: Path) -> int:
@@ -60,7 +76,8 @@ def test_a_killed_run_continues(timings, tmp_path):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ((), "got neither of --dataset and --data-dir"),
+        ((), "matmul_dataset.parquet: no such file"),
+        (("--dataset", "a", "--data-dir", "b"), "got both of --dataset and --data-dir"),
         (("--dataset", "nowhere.parquet", "--model-type", "huge"), "expected one of base, deep"),
         (("--data-dir", ".", "--file-extensions", "csv"), "file-extensions"),
     ],

@@ -13,6 +13,7 @@ from torch_diode.cli.console.dataset_statistics import print_collection
 from torch_diode.cli.console.progress import ConsoleProgress
 from torch_diode.cli.options import collecting as options
 from torch_diode.cli.options import training
+from torch_diode.cli.options.default_paths import MODEL, VALIDATION, new_dataset, written_dataset
 from torch_diode.cli.options.parameters import build, taking
 from torch_diode.toolkit.collecting.collect import CollectionResult
 from torch_diode.toolkit.training.options import TrainOptions
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 @taking(options.RunOptions, options.DrawingOptions, training.TrainingOptions)
 def collect_and_train(
     context: typer.Context,
-    model: training.Model,
-    output: options.Output,
+    model: training.Model = MODEL,
+    output: options.OutputDataset = None,
     skip_collection: Annotated[
         bool, typer.Option("--skip-collection", help="Train on an --output that is there.")
     ] = False,
@@ -36,7 +37,12 @@ def collect_and_train(
         bool, typer.Option("--skip-validation", help="Neither collect a validation set nor use it.")
     ] = False,
     validation: Annotated[
-        Path | None, typer.Option(help="Validation set; beside the output if not given.")
+        Path | None,
+        typer.Option(
+            "--validation",
+            "--validation-dataset",
+            help="Validation set; beside the output if not given.",
+        ),
     ] = None,
     validation_shapes: Annotated[int, typer.Option(help="Problems to validate on.", min=1)] = 25,
     top_n_worst: Annotated[int, typer.Option(help="Worst cases to list.", min=0)] = 10,
@@ -64,9 +70,13 @@ def collect_and_train(
         else:
             print_validation(result, top_n_worst)
 
+    path_of = written_dataset if skip_collection else new_dataset
+    if output is None:
+        validation = path_of(context, validation, VALIDATION)
+    dataset = path_of(context, output)
     with ConsoleProgress() as progress:
         results = run(
-            output,
+            dataset,
             model,
             sampling,
             settings,

@@ -9,6 +9,7 @@ import typer
 from torch_diode.cli.console.dataset_statistics import print_collection
 from torch_diode.cli.console.progress import ConsoleProgress
 from torch_diode.cli.options import collecting as options
+from torch_diode.cli.options.default_paths import new_dataset
 from torch_diode.cli.options.parameters import taking
 from torch_diode.toolkit.collecting.collect import collect, select_problems
 
@@ -17,7 +18,7 @@ from torch_diode.toolkit.collecting.collect import collect, select_problems
 def collect_shapeset(
     context: typer.Context,
     shapeset: options.ShapeSetFile,
-    output: options.Output,
+    output: options.Output = None,
     operations: options.Operations = None,
     dtypes: options.Dtypes = None,
     **given: Any,
@@ -29,5 +30,5 @@ def collect_shapeset(
     settings = options.collect_options(context, given)
     problems = select_problems(shapeset, operations or (), dtypes or ())
     with ConsoleProgress() as progress:
-        result = collect(output, problems, settings, progress=progress)
+        result = collect(new_dataset(context, output), problems, settings, progress=progress)
     print_collection(result)

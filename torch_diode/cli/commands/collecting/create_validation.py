@@ -10,6 +10,7 @@ import typer
 from torch_diode.cli.console.dataset_statistics import print_collection
 from torch_diode.cli.console.progress import ConsoleProgress
 from torch_diode.cli.options import collecting as options
+from torch_diode.cli.options.default_paths import VALIDATION, new_dataset
 from torch_diode.cli.options.parameters import taking
 from torch_diode.toolkit.collecting.collect import select_problems
 
@@ -17,9 +18,9 @@ from torch_diode.toolkit.collecting.collect import select_problems
 @taking(options.RunOptions, options.NoiseOption, options.DrawingOptions)
 def create_validation(
     context: typer.Context,
-    output: options.Output,
+    output: options.OutputValidation = None,
     shapeset: Annotated[
-        Path | None, typer.Option(help="Shape set (JSON) to take problems from.")
+        Path | None, typer.Option(help="Shape set (.json, .msgpack, .csv) to take problems from.")
     ] = None,
     exclude: Annotated[
         list[Path] | None,
@@ -43,5 +44,11 @@ def create_validation(
     from torch_diode.toolkit.collecting.create_validation import create_validation as run
 
     with ConsoleProgress() as progress:
-        result = run(output, listed or sampling, settings, exclude=exclude or (), progress=progress)
+        result = run(
+            new_dataset(context, output, VALIDATION),
+            listed or sampling,
+            settings,
+            exclude=exclude or (),
+            progress=progress,
+        )
     print_collection(result)

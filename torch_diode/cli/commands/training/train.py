@@ -10,6 +10,7 @@ import typer
 from torch_diode.cli.console.output import print_line, print_notes
 from torch_diode.cli.options import filters
 from torch_diode.cli.options import training as options
+from torch_diode.cli.options.default_paths import MODEL, written_dataset
 from torch_diode.cli.options.parameters import build, complete, taking
 from torch_diode.files.datasets import FORMS
 from torch_diode.toolkit.training.options import TrainOptions
@@ -22,12 +23,16 @@ if TYPE_CHECKING:
 @taking(options.TrainingOptions)
 def train(
     context: typer.Context,
-    model: options.Model,
+    model: options.Model = MODEL,
     dataset: Annotated[
-        Path | None, typer.Option(help="Dataset file or directory of shards.")
+        Path | None,
+        typer.Option(
+            help="Dataset file or directory; matmul_dataset.<format> if neither is given."
+        ),
     ] = None,
     data_dir: Annotated[
-        Path | None, typer.Option(help="Directory whose datasets to train on, all together.")
+        Path | None,
+        typer.Option(help="Directory whose datasets, also in folders, to train on together."),
     ] = None,
     file_extensions: Annotated[
         list[str] | None,
@@ -60,8 +65,10 @@ def train(
     Fine-tune the shipped model on your own timings, in minutes:
     torch-diode train --init-from shipped --dataset mine.parquet --model mine.pt
     """
+    if dataset is not None and data_dir is not None:
+        raise InvalidValueError("train: got both of --dataset and --data-dir; expected one of them")
     learning = build(TrainOptions, given)
-    source = _one_of(dataset, data_dir)
+    source = data_dir or written_dataset(context, dataset)
     from torch_diode.cli.console.progress import ConsoleProgress
     from torch_diode.toolkit.training import train as api
 
@@ -101,14 +108,3 @@ def print_training(result: TrainingResult) -> None:
     size = result.path.stat().st_size / 1e3
     cards = " and ".join(file.name for file in result.card_files[:2])
     print_line(f"{result.path}: {size:,.0f} kB; card in {cards}")
-
-
-def _one_of(dataset: Path | None, data_dir: Path | None) -> Path:
-    if (dataset is None) == (data_dir is None):
-        raise InvalidValueError(
-            f"train: got {'both' if dataset else 'neither'} of --dataset and --data-dir; "
-            "expected one of them"
-        )
-    source = dataset or data_dir
-    assert source is not None
-    return source

@@ -16,6 +16,7 @@ from torch_diode.cli.console.output import (
     print_table,
 )
 from torch_diode.cli.options import filters
+from torch_diode.cli.options.default_paths import VALIDATION, written_dataset
 from torch_diode.model.registry import SHIPPED
 from torch_diode.toolkit.datasets import refuse_same
 
@@ -23,11 +24,12 @@ ANALYSIS = Path("model_performance_analysis_by_op.json")
 
 
 def validate_max_autotune(
-    dataset: shared.DatasetPath,
+    context: typer.Context,
     max_autotune_solution: Annotated[
         Path,
         typer.Option(help="Solution file; if missing, written with the dataset's fastest configs."),
     ],
+    dataset: shared.DatasetPath = None,
     model: shared.Model = SHIPPED,
     batch_size: shared.BatchSize = 256,
     hardware_name: filters.HardwareName = None,
@@ -53,9 +55,10 @@ def validate_max_autotune(
     from torch_diode.files.json import write_json
     from torch_diode.toolkit import max_autotune as api
 
-    refuse_same(output, max_autotune_solution, dataset)
+    timings = written_dataset(context, dataset, VALIDATION)
+    refuse_same(output, max_autotune_solution, timings)
     result = api.validate_max_autotune(
-        dataset,
+        timings,
         max_autotune_solution,
         model,
         hardware=hardware_name,

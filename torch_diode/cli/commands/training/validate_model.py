@@ -9,18 +9,23 @@ import typer
 
 from torch_diode.cli.console.output import note_progress, print_json, print_line, print_notes
 from torch_diode.cli.options import filters
+from torch_diode.cli.options.default_paths import VALIDATION, written_dataset
 from torch_diode.model.registry import SHIPPED
 
 if TYPE_CHECKING:
     from torch_diode.toolkit.validate import Validation
 
 Model = Annotated[str, typer.Option(help="Model file, or `shipped` for the one in the package.")]
-DatasetPath = Annotated[Path, typer.Option(help="Dataset file or directory of shards.")]
+DatasetPath = Annotated[
+    Path | None,
+    typer.Option(help="Dataset file or directory; matmul_validation.<format> if not given."),
+]
 BatchSize = Annotated[int, typer.Option(help="Problems predicted at once.", min=1)]
 
 
 def validate_model(
-    dataset: DatasetPath,
+    context: typer.Context,
+    dataset: DatasetPath = None,
     model: Model = SHIPPED,
     batch_size: BatchSize = 256,
     top_n_worst: Annotated[int, typer.Option(help="Worst cases to list.", min=0)] = 10,
@@ -53,7 +58,7 @@ def validate_model(
 
     result = validate(
         model,
-        dataset,
+        written_dataset(context, dataset, VALIDATION),
         hardware=hardware_name,
         ops=op_name or (),
         score=score,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from torch_diode.cli.console.output import print_json, print_line, print_table
+from torch_diode.cli.console.output import note, print_json, print_line, print_table
 from torch_diode.files.file_errors import naming_file
 from torch_diode.hardware import normalise
 from torch_diode.model.registry import PATH_VARIABLE, ModelRegistry
@@ -31,11 +31,15 @@ def models(
     """
     registry = ModelRegistry()
     manifest = registry.manifest()
+    unusable = manifest["unusable"]
     entries = manifest["models"]
     if hardware is not None:
         entries = [entry for entry in entries if entry["hardware"] == normalise(hardware)]
     if card is not None:
         entries = [entry for entry in entries if entry["name"] == card]
+    if not as_json and card is None:
+        for path, reason in unusable.items():
+            note(f"{path}: not listed: {reason}")
     if not entries:
         wanted = " ".join(text for text in (card, hardware and f"for {hardware}") if text)
         raise EmptySelectionError(

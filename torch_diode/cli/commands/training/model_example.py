@@ -1,0 +1,51 @@
+"""`torch-diode model-example`: a small model from timings to predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from torch_diode.cli.commands.training.train import print_training
+from torch_diode.cli.console.output import print_line, print_table
+from torch_diode.cli.options import training as options
+from torch_diode.cli.options.parameters import build, taking
+from torch_diode.toolkit.training.options import TrainOptions
+
+_SHOWN = 5
+
+
+@taking(options.TrainingOptions)
+def model_example(
+    context: typer.Context,
+    dataset: Annotated[
+        Path | None,
+        typer.Option(help="Dataset; without one, this CPU's libraries are timed on 24 problems."),
+    ] = None,
+    model: options.Model = Path("example_model.pt"),
+    overwrite: Annotated[bool, typer.Option(help="Replace the files if they exist.")] = False,
+    **given: Any,
+) -> None:
+    """Train a small model, show its scores, and predict with it; runs on a CPU in a minute.
+
+    Example: torch-diode model-example --num-epochs 6
+    """
+    from torch_diode.cli.console.progress import ConsoleProgress
+    from torch_diode.toolkit import examples
+
+    shared, epochs = context.obj, given["num_epochs"] or 6
+    with ConsoleProgress() as progress:
+        result = examples.model_example(
+            dataset,
+            model,
+            build(TrainOptions, {**given, "num_epochs": epochs}),
+            device=shared.device,
+            seed=shared.seed or 0,
+            overwrite=overwrite,
+            on_training=print_training,
+            progress=progress,
+        )
+    print_line(f"What the model predicts for {result.problem}:")
+    rows = [(str(p.candidate), f"{p.predicted_us:.2f}") for p in result.predictions[:_SHOWN]]
+    print_table(("candidate", "µs"), rows, right="lr")
