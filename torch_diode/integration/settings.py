@@ -36,12 +36,14 @@ class Settings:
     """ATen's time includes the epilogue kernel that a Triton template would fuse."""
     model: str = ""
     table: str = ""
+    tuned: bool = True
+    """The table that `torch-diode tune` keeps decides before the model."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise InvalidValueError(f"mode: got {self.mode!r}; expected one of {', '.join(MODES)}")
         self._check_heuristic()
-        for name in ("strict", "tma", "epilogues"):
+        for name in ("strict", "tma", "epilogues", "tuned"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidValueError(
                     f"{name}: got {getattr(self, name)!r:.40}; expected True or False"
@@ -98,6 +100,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         epilogues=is_on("TORCH_DIODE_EPILOGUES", otherwise=True),
         model=environment.get("TORCH_DIODE_MODEL", ""),
         table=environment.get("TORCH_DIODE_TABLE", ""),
+        tuned=is_on("TORCH_DIODE_TUNED", otherwise=True),
     )
 
 

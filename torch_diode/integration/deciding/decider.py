@@ -18,6 +18,7 @@ from torch_diode.integration.deciding.record import RUNNERS_UP, Decision, Record
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import Abstained, Fallback, NotApplicable
 from torch_diode.integration.settings import Settings
+from torch_diode.integration.tuned_tables import why_unused
 from torch_diode.types.bounded_cache import BoundedCache
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.candidate_arrays import Candidates
@@ -101,6 +102,8 @@ class Decider:
         with ThreadPoolExecutor(1, "torch-diode-load") as thread:
             loading = thread.submit(default_heuristic.default_heuristic, hardware, self.settings)
         try:
+            if default_heuristic.uses_tuned(self.settings) and (why := why_unused(hardware)):
+                self.notes[why] = None
             return loading.result()
         except DiodeError as fault:
             return fault
