@@ -21,7 +21,7 @@ from torch_diode.toolkit.collecting.local_sweep import (
     explain_full_disk,
     kernel_library,
 )
-from torch_diode.toolkit.progress import ProgressCallback
+from torch_diode.toolkit.progress import Progress, ProgressCallback
 from torch_diode.tuning.plan import Plan, Task
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.dataset import Dataset
@@ -95,6 +95,9 @@ class Measuring:
                 if any(parts.directory.glob("*.parquet")):
                     self.kept = parts.finish("parquet", self.kept)
                     write_table(table_of(self.kept), self.folder.table)
+        except KeyboardInterrupt:
+            self.progress(Progress(message="What is measured is kept; the same command continues"))
+            raise
         except FileFaultError as fault:
             raise explain_full_disk(fault, parts.directory) from fault.__cause__
         finally:
