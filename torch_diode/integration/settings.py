@@ -38,6 +38,8 @@ class Settings:
     table: str = ""
     tuned: bool = True
     """The table that `torch-diode tune` keeps decides before the model."""
+    nearest: float = 0.0
+    """Greatest distance in log2 at which the nearest row of the table answers; 0 for never."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -101,7 +103,19 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         model=environment.get("TORCH_DIODE_MODEL", ""),
         table=environment.get("TORCH_DIODE_TABLE", ""),
         tuned=is_on("TORCH_DIODE_TUNED", otherwise=True),
+        nearest=_distance("TORCH_DIODE_NEAREST", environment),
     )
+
+
+def _distance(name: str, environment: Mapping[str, str]) -> float:
+    text = environment.get(name, "").strip()
+    try:
+        distance = float(text or 0)
+    except ValueError:
+        distance = -1.0
+    if not 0 <= distance < float("inf"):
+        raise InvalidValueError(f"{name}: got {text!r:.40}; expected a distance in log2, such as 1")
+    return distance
 
 
 def _number(name: str, environment: Mapping[str, str]) -> int | None:
