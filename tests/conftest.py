@@ -1,6 +1,9 @@
 """Settings and fixtures shared by all tests."""
 
+import atexit
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +12,8 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # The other tests that run meanwhile would count as a busy machine.
 os.environ.setdefault("TORCH_DIODE_BUSY_CPU", "1")
+# What the user has tuned must neither decide in the tests nor be touched by them.
+os.environ["TORCH_DIODE_HOME"] = tempfile.mkdtemp(prefix="torch-diode-tests-")
 
 import numpy as np
 import pytest
@@ -19,6 +24,7 @@ from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.hardware import known
 from torch_diode.types.hardware import Hardware
 
+atexit.register(shutil.rmtree, os.environ["TORCH_DIODE_HOME"], ignore_errors=True)
 ROOT = Path(__file__).parents[1]
 SHIPPED_TIMINGS = ROOT / "diode_datasets/matmul/nvidia-h200/train/sweep-1.parquet"
 QUICK_TRAINING = ("--num-epochs", "3", "--hidden-dim", "16", "--num-layers", "1")

@@ -33,8 +33,10 @@ MAY_IMPORT = {
     "heuristics": BASE | {"model"},
     "integration": BASE | {"collection", "model", "heuristics"},
     "toolkit": BASE | {"collection", "model", "heuristics", "integration"},
+    "tuning": BASE | {"collection", "model", "heuristics", "integration", "toolkit"},
     "report": BASE | {"model", "heuristics", "toolkit"},
-    "cli": BASE | {"collection", "model", "heuristics", "integration", "toolkit", "report"},
+    "cli": BASE
+    | {"collection", "model", "heuristics", "integration", "toolkit", "tuning", "report"},
 }
 
 

@@ -29,7 +29,16 @@ from torch_diode.cli.commands.training import (
     validate_max_autotune,
     validate_model,
 )
-from torch_diode.cli.commands.using import completion, explain, models, predict, rank, run, status
+from torch_diode.cli.commands.using import (
+    completion,
+    explain,
+    models,
+    predict,
+    rank,
+    run,
+    status,
+    tune,
+)
 from torch_diode.cli.options.parameters import complete, repeat_options
 from torch_diode.files.datasets import FORMS
 from torch_diode.types.errors import DiodeError
@@ -112,6 +121,7 @@ app.command("convert")(convert.convert)
 app.command("convert-json-to-msgpack")(convert_json_to_msgpack.convert_json_to_msgpack)
 app.command("explain", context_settings=_RUNS_A_PROGRAM)(explain.explain)
 app.command("run", context_settings=_RUNS_A_PROGRAM)(run.run)
+app.command("tune", context_settings=_RUNS_A_PROGRAM)(tune.tune)
 app.command("report")(report.report)
 app.command("completion")(completion.completion)
 app.command("stats")(stats.stats)

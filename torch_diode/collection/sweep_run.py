@@ -60,6 +60,8 @@ class SweepRun:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     scheduler.close()
+                    if not scheduler.busy:  # nothing is being timed, and nothing more would come
+                        break
                 for timed in scheduler.advance(min(left, _LONGEST_WAIT_S) if left > 0 else None):
                     timed.keep(store, self.left_out)
                 if len(scheduler.ahead.outcomes) > known:

@@ -1,4 +1,4 @@
-"""The default heuristic: the user's table, then the model for the hardware."""
+"""The default heuristic: the user's table, the tuned one, then the model for the hardware."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from torch_diode.hardware import known
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.settings import Settings
+from torch_diode.integration.tuned_tables import tuned_table
 from torch_diode.model.registry import resolve_model
 from torch_diode.types.hardware import Hardware
 
@@ -18,9 +19,10 @@ _MIN_BANDWIDTH_RATIO = 2 / 3
 
 
 def default_heuristic(hardware: Hardware, settings: Settings) -> Heuristic | None:
-    """The table of the settings, then the model; None where there is neither.
+    """The table of the settings, that of `torch-diode tune`, then the model; None where there is
+    none of them.
 
-    The table abstains on a problem it does not have, and the model then decides. A file that cannot
+    A table abstains on a problem it does not have, and the next one decides. A file that cannot
     be read raises; the compile falls back to torch with a warning that names the file.
     """
     checked = [check_versions(each, hardware, settings) for each in _members(hardware, settings)]
@@ -72,11 +74,20 @@ def why_no_heuristic(settings: Settings, hardware: Hardware) -> str:
     return f"{NO_MODEL}; {TUNING}" if hardware.kind == "cpu" else NO_MODEL
 
 
+def uses_tuned(settings: Settings) -> bool:
+    """True if the tuned table may decide: not where a model is named, which is then to decide."""
+    return settings.tuned and settings.model in ("", NONE)
+
+
 def _members(hardware: Hardware, settings: Settings) -> Iterator[Heuristic]:
     if settings.table:
         from torch_diode.heuristics.table import LookupTable
 
         yield LookupTable.load(settings.table, nearest=settings.nearest)
+    if uses_tuned(settings):
+        table = tuned_table(hardware)
+        if table is not None:
+            yield table
     if settings.model != NONE:
         yield from _model(hardware, settings.model)
 

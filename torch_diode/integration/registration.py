@@ -28,6 +28,7 @@ from torch_diode.types.errors import DiodeError, InvalidValueError, MissingPartE
 if TYPE_CHECKING:
     from torch_diode.heuristics.base import Heuristic
     from torch_diode.integration.deciding.record import Decisions
+    from torch_diode.types.hardware import Hardware
 
 Added = TypeVar("Added", bound=BaseIntegration)
 _OUTCOMES = {ON: "ok", OFF: "off", FAILED: "failed"}
@@ -187,6 +188,14 @@ class Registration:
             counters=self.fallback.counters.copy(),
             notes=self.matmul.notes(),
         )
+
+
+def load_heuristic(hardware: Hardware) -> Status:
+    """Load the heuristic for a hardware now, instead of at the first decision."""
+    if _registration.active:
+        with contextlib.suppress(DiodeError):  # kept, and part of the status
+            _registration.matmul.decider.heuristic_for(hardware)
+    return _registration.status()
 
 
 def has_torch() -> bool:

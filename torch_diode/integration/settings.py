@@ -36,6 +36,8 @@ class Settings:
     """ATen's time includes the epilogue kernel that a Triton template would fuse."""
     model: str = ""
     table: str = ""
+    tuned: bool = True
+    """The table that `torch-diode tune` keeps decides before the model."""
     nearest: float = 0.0
     """Greatest distance in log2 at which the nearest row of the table answers; 0 for never."""
 
@@ -43,7 +45,7 @@ class Settings:
         if self.mode not in MODES:
             raise InvalidValueError(f"mode: got {self.mode!r}; expected one of {', '.join(MODES)}")
         self._check_heuristic()
-        for name in ("strict", "tma", "epilogues"):
+        for name in ("strict", "tma", "epilogues", "tuned"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidValueError(
                     f"{name}: got {getattr(self, name)!r:.40}; expected True or False"
@@ -100,6 +102,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         epilogues=is_on("TORCH_DIODE_EPILOGUES", otherwise=True),
         model=environment.get("TORCH_DIODE_MODEL", ""),
         table=environment.get("TORCH_DIODE_TABLE", ""),
+        tuned=is_on("TORCH_DIODE_TUNED", otherwise=True),
         nearest=_distance("TORCH_DIODE_NEAREST", environment),
     )
 

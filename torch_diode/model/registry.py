@@ -2,8 +2,9 @@
 
 Models lie in `<folder>/<heuristic>/<hardware>/<name>.pt` (or `.safetensors`). Those elsewhere in a
 folder, as `<purpose>/<name>.pt` or `<name>.pt`, are of the hardware that their metadata names.
-Folders are those the user names in `TORCH_DIODE_MODEL_PATH`, then those of the package: a user's
-own model comes first, and before all one that was registered by hand.
+Folders are those the user names in `TORCH_DIODE_MODEL_PATH`, that of `torch-diode tune --model`,
+then those of the package: a user's own model comes first, and before all one that was registered by
+hand.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_diode.files.file_errors import naming_file
+from torch_diode.files.user_data import user_data
 from torch_diode.hardware.catalog import stand_ins
 from torch_diode.model.metadata import SUFFIXES
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
@@ -107,9 +109,10 @@ def shipped_folders() -> tuple[Path, ...]:
 
 
 def user_folders() -> tuple[Path, ...]:
-    """Folders in `TORCH_DIODE_MODEL_PATH`, separated as in PATH."""
+    """Folders in `TORCH_DIODE_MODEL_PATH`, separated as in PATH, then the one in the user's data
+    directory."""
     folders = os.environ.get(PATH_VARIABLE, "").split(os.pathsep)
-    return tuple(Path(folder).expanduser() for folder in folders if folder)
+    return (*(Path(folder).expanduser() for folder in folders if folder), user_data() / FOLDER)
 
 
 def shipped_model(hardware: Hardware) -> ModelPointer | None:

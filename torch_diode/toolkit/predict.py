@@ -21,6 +21,7 @@ from torch_diode.heuristics.base import Heuristic
 from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.integration import default_heuristic, settings
 from torch_diode.integration.rank import plain_ranking, single_choice
+from torch_diode.integration.tuned_tables import tuned_folder
 from torch_diode.model.registry import resolve_model
 from torch_diode.toolkit.datasets import refuse_same
 from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
@@ -245,7 +246,8 @@ def resolve_heuristic(
 
 def _first_heuristic(chip: Hardware, model: str | None) -> tuple[Heuristic | None, str]:
     environment = settings.from_environment()
-    if model is None and (environment.model or environment.table):
+    is_tuned = default_heuristic.uses_tuned(environment) and tuned_folder(chip).table.exists()
+    if model is None and (environment.model or environment.table or is_tuned):
         return default_heuristic.default_heuristic(chip, environment), ""
     pointer = resolve_model(model or "", chip)
     if pointer is None:

@@ -42,7 +42,7 @@ class MachineStatus:
 
 
 def machine_status(device: str | None = None) -> MachineStatus:
-    """Detect the hardware and probe registration."""
+    """Detect the hardware, probe registration and load the heuristic for it."""
     chip = detect(device)
     facts = {
         "distribution": _distributions(),
@@ -52,7 +52,8 @@ def machine_status(device: str | None = None) -> MachineStatus:
         "properties published": "yes" if chip.name in known_names() else "no, read off the device",
         "hardware": chip.to_dict(),
     }
-    return MachineStatus(facts, registration.probe())
+    registration.probe()
+    return MachineStatus(facts, registration.load_heuristic(chip))
 
 
 def _distributions() -> str:

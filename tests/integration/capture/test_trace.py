@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+import torch._inductor.config as inductor_config
 
 from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import Input, lower
-from torch_diode.integration.capture.trace import tracing
+from torch_diode.integration.capture.trace import TracedProblem, tracing
 from torch_diode.types.problem import MMShape
 
 
@@ -55,9 +56,31 @@ def test_nothing_is_counted_outside():
 
 def test_a_shape_set_has_the_most_frequent_first():
     with tracing() as trace:
-        trace.counts.update({MMShape("mm", 1, 2, 3): 1, MMShape("mm", 4, 5, 6): 7})
+        for problem, count in ((MMShape("mm", 1, 2, 3), 1), (MMShape("mm", 4, 5, 6), 7)):
+            trace.traced[TracedProblem(problem, "cpu")] = count
     shapes = list(trace.shapes("program.py"))
     assert [(s.problem.M, s.count, s.origin) for s in shapes] == [
         (4, 7, "program.py"),
         (1, 1, "program.py"),
     ]
+
+
+def test_a_frozen_linear_is_counted_with_its_weight_constant():
+    linear = torch.nn.Linear(48, 32).eval()
+    with tracing() as trace, torch.no_grad(), inductor_config.patch(freezing=True):
+        torch.compile(linear)(torch.randn(8, 48))
+    (traced,) = trace.traced
+    assert traced.constant
+    assert (traced.problem.M, traced.problem.N, traced.problem.K) == (8, 32, 48)
+    assert traced.threads == torch.get_num_threads()
+
+
+def test_a_dynamic_size_is_traced_with_its_range():
+    torch.compiler.reset()
+    x = torch.randn(24, 40)
+    torch._dynamo.mark_dynamic(x, 0, min=2, max=512)
+    with tracing() as trace:
+        torch.compile(torch.mm)(x, torch.randn(40, 56))
+    assert [(t.problem.M, t.dynamic) for t in trace.traced] == [(24, "M 2-512")]
+    (again,) = map(TracedProblem.from_dict, [t.to_dict() for t in trace.traced])
+    assert again in trace.traced

@@ -60,7 +60,7 @@ SEVERAL: dict[str, Callable[[str], bool]] = {
 }
 """The options, and what can be one more value: anything else is the command's own argument."""
 _TAKE_A_VALUE = ("--format", "--seed", "--device")
-_RUN_A_PROGRAM = ("explain", "trace")
+_RUN_A_PROGRAM = ("explain", "run", "trace", "tune")
 
 
 def repeat_options(arguments: Sequence[str]) -> list[str]:

@@ -108,9 +108,12 @@ class PartialOutput:
         """Create the store in this directory."""
         return WatchedStore(self.directory, provenance)
 
-    def finish(self, form: str) -> Dataset:
-        """Write all timings to the output, then delete the directory."""
+    def finish(self, form: str, before: Dataset | None = None) -> Dataset:
+        """Write all timings to the output, then delete the directory. Those of `before` are kept
+        too, without what was timed again."""
         merged = read_dataset(self.directory, ("parquet",), duplicates="first")
+        if before is not None:
+            merged = Dataset.merge([before, merged], duplicates="last")
         counts = [int(text.split()[0]) for text in merged.provenance.get(DISCARDED, ())]
         dataset = Dataset(merged.table, {**merged.provenance, DISCARDED: (str(sum(counts)),)})
         write_dataset(dataset, self.output, form)

@@ -23,6 +23,7 @@ from torch_diode.collection.kernels.library import CompileOutcome, KernelInfeasi
 from torch_diode.collection.plan import Group
 from torch_diode.collection.store.journal import TimingStore
 from torch_diode.collection.workers.compile_ahead import CompileAhead
+from torch_diode.collection.workers.fork_safety import holds_gpu
 from torch_diode.collection.workers.pool import (
     STARTING,
     JobResult,
@@ -131,6 +132,7 @@ class Scheduler:
         self._settings = settings
         self._on_cpu = settings.hardware.kind == CPU
         """A CPU compiles and times in turn: a compiler would disturb what is timed."""
+        fresh = self._on_cpu or holds_gpu()
         self._report = report
         self._groups: list[ScheduledGroup] = []
         self._current: dict[int, ScheduledGroup] = {}
@@ -147,13 +149,9 @@ class Scheduler:
             functools.partial(start_timing, settings, name, settings.seed + index)
             for index, name in enumerate(devices)
         ]
-        self._timing: WorkerPool[ProblemTask, TimingResult] = WorkerPool(
-            factories, fresh=self._on_cpu
-        )
+        self._timing: WorkerPool[ProblemTask, TimingResult] = WorkerPool(factories, fresh=fresh)
         arch = settings.hardware.arch.removeprefix("sm_")
-        self.ahead = CompileAhead(
-            [], int(arch) if arch.isdigit() else 0, processes, fresh=self._on_cpu
-        )
+        self.ahead = CompileAhead([], int(arch) if arch.isdigit() else 0, processes, fresh=fresh)
 
     def __enter__(self) -> Scheduler:
         return self

@@ -26,6 +26,7 @@ from torch_diode.integration.hooks.fallback import (
 )
 from torch_diode.integration.ranks import Ranks
 from torch_diode.integration.settings import Settings
+from torch_diode.integration.tuned_tables import why_unused
 from torch_diode.types.bounded_cache import BoundedCache
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.candidate_arrays import Candidates
@@ -110,6 +111,8 @@ class Decider:
         with ThreadPoolExecutor(1, "torch-diode-load") as thread:
             loading = thread.submit(default_heuristic.default_heuristic, hardware, self.settings)
         try:
+            if default_heuristic.uses_tuned(self.settings) and (why := why_unused(hardware)):
+                self.notes[why] = None
             return loading.result()
         except DiodeError as fault:
             return fault

@@ -436,6 +436,20 @@ def traced_size_or_none(value: Any) -> int | None:
     return hint if isinstance(hint, int) else None
 
 
+def range_of(size: Any) -> str:
+    """The range of a dynamic size, such as `2-512` or `2-`; empty for a number."""
+    from torch._inductor.virtualized import V
+
+    traced = hasattr(size, "node")
+    expression = size.node.expr if traced else size
+    if not getattr(expression, "free_symbols", None):
+        return ""
+    shapes = size.node.shape_env if traced else V.graph.sizevars.shape_env
+    bounds = shapes.bound_sympy(expression)
+    upper = str(bounds.upper) if str(bounds.upper).isdecimal() else ""
+    return f"{bounds.lower}-{upper}"
+
+
 def fuses_reshaped_epilogues() -> bool:
     """True if templates fuse pointwise ops on reshaped products, as of a linear layer on a batch of
     sequences: not in 2.10 and 2.11, which fuse before they merge loops."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +26,12 @@ from torch_diode.collection.workers.fork_safety import run_in_subprocess
 from torch_diode.files.datasets import read_dataset
 from torch_diode.hardware.versions import cpu_libraries, versions
 from torch_diode.toolkit.collecting.collect import CollectionResult, CollectOptions
+from torch_diode.toolkit.collecting.local_sweep import (
+    LocalSweep,
+    TimingProgress,
+    explain_full_disk,
+    kernel_library,
+)
 from torch_diode.toolkit.progress import Progress, ProgressCallback
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.candidate_arrays import Candidates
@@ -38,11 +42,8 @@ from torch_diode.types.problem import MMShape
 
 if TYPE_CHECKING:
     from torch_diode.collection.cluster.driver import RayCluster
-    from torch_diode.collection.workers.timing_worker import TimingSettings
 
 _TIMINGS = "diode_datasets/matmul"
-_FOREVER = 30 * 24 * 3600.0
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _GROUPS_PER_MACHINE = 4
 
 
@@ -141,7 +142,7 @@ class CollectionRun:
                 count = total - sum(map(len, left.values()))
                 if count:
                     self._message(f"{parts.directory}: {count:,} problems are done")
-                timed = _TimingProgress(total, count, self.progress)
+                timed = TimingProgress(total, count, self.progress)
                 store.on_append = timed
                 for chip, undone in left.items():
                     if undone:
@@ -155,12 +156,7 @@ class CollectionRun:
             )
             raise
         except FileFaultError as fault:
-            if isinstance(fault.__cause__, OSError) and fault.__cause__.errno in _DISK_FULL:
-                raise FileFaultError(
-                    f"{fault}; all finished problems are kept in {parts.directory}: free some "
-                    "space and run the same command again"
-                ) from fault
-            raise
+            raise explain_full_disk(fault, parts.directory) from fault.__cause__
         finally:
             parts.close()
 
@@ -205,7 +201,7 @@ class CollectionRun:
         if self.options.method == "feedback":
             self._autotune(problems, store)
             return
-        library = self._library(chip)
+        library = kernel_library(chip, self.options.libraries_only, self._note)
         rule = self._rule(chip, problems, library)
         groups = plan.plan(problems, rule, library, self._chunk(problems))
         self._report_plan(chip, problems, groups)
@@ -216,26 +212,8 @@ class CollectionRun:
         if self._cluster is not None:
             self._cluster.time(groups, settings, lambda timed: timed.keep(store, self._left_out))
         else:
-            self._time_here(groups, settings, store)
-
-    def _library(self, chip: Hardware) -> KernelLibrary | CpuKernels:
-        if chip.kind == CPU:
-            return self._cpu_kernels(chip)
-        from torch_diode.integration.capture.template_source import template_source
-
-        return KernelLibrary(template_source, self.hardware.units)
-
-    def _cpu_kernels(self, chip: Hardware) -> CpuKernels:
-        """Those of the C++ template, where they are wanted and can be compiled."""
-        if self.options.libraries_only:
-            return CpuKernels()
-        from torch_diode.integration.cpu.build import build
-        from torch_diode.integration.cpu.cpp_gemm import why_unavailable
-
-        if reason := why_unavailable(chip):
-            self._note(f"kernels of the C++ template left out: {reason}")
-            return CpuKernels()
-        return CpuKernels(build, chip.threads)
+            sweep = LocalSweep(self._devices, self.progress, self._note, options.processes)
+            sweep.run(groups, settings, store, self._left_out)
 
     def _chunk(self, problems: Sequence[MMShape]) -> int:
         """Problems per group; on a cluster few enough that every machine gets several groups."""
@@ -261,26 +239,6 @@ class CollectionRun:
             f"{len(problems):,} problems in {len(groups):,} groups, {kernels:,} kernels to "
             f"compile, on {where}"
         )
-
-    def _time_here(
-        self, groups: Sequence[Group], settings: TimingSettings, store: TimingStore
-    ) -> None:
-        from torch_diode.collection.cluster.node import compiling_processes
-        from torch_diode.collection.sweep_run import SweepRun
-
-        sweep = SweepRun(groups, settings, self._devices.names, left_out=self._left_out)
-        processes = self.options.processes or compiling_processes(self.hardware.kind == CPU)
-        sweep.run(store, processes, time.monotonic() + _FOREVER, compiled=self._report_compiled)
-        if sweep.lost:
-            self._note(
-                f"{len(sweep.lost):,} timing processes were lost ({sweep.lost[-1]}) and "
-                "replaced; a kernel that did it is recorded as failed"
-            )
-
-    def _report_compiled(self, done: int, total: int) -> None:
-        # On a GPU kernels are compiled while others are timed, and the problems tell how far it is.
-        if self.hardware.kind == CPU:
-            self.progress(Progress("Compiling", done, total, "kernels"))
 
     def _report_losses(self) -> None:
         if self._wrong:
@@ -326,27 +284,6 @@ class CollectionRun:
         for problem in problems:
             device = self.options.device or "cuda"
             store.append(autotune(problem, device, self.options.search_space, clean=True))
-
-
-class _TimingProgress:
-    """Reports every problem that is stored."""
-
-    def __init__(self, total: int, done: int, progress: ProgressCallback) -> None:
-        self.total, self.done, self.progress = total, done, progress
-        self.timings = self.wrong = 0
-        self._start = time.monotonic()
-        self._report()
-
-    def __call__(self, finished: Dataset) -> None:
-        self.done += 1
-        self.timings += len(finished)
-        self.wrong += finished.table.column("status").to_pylist().count("wrong")
-        self._report()
-
-    def _report(self) -> None:
-        rate = self.timings / max(time.monotonic() - self._start, 1e-9)
-        values = {"timings": self.timings, "timings/s": round(rate)}
-        self.progress(Progress("Timing", self.done, self.total, "problems", values))
 
 
 def _devices(device: str | None, workers: int) -> Devices:
