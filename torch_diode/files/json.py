@@ -6,11 +6,10 @@ import json
 import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from torch_diode.files.atomic import write_text
-from torch_diode.files.file_errors import naming_file
+from torch_diode.files.file_errors import naming_file, read_whole
 from torch_diode.types.errors import InvalidValueError
 
 _LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -20,13 +19,13 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 def read_json(path: str | os.PathLike[str], parse: Callable[[Any], Any] | None = None) -> Any:
     """The content of a JSON file, or what `parse` makes of it; errors of both name the file."""
     with naming_file(path):
-        data = loads(Path(path).read_bytes())
+        data = loads(read_whole(path))
         return parse(data) if parse else data
 
 
-def write_json(path: str | os.PathLike[str], data: Any, depth: int) -> None:
+def write_json(path: str | os.PathLike[str], data: Any, depth: int, overwrite: bool = True) -> None:
     """Write `data` as a JSON file, its first `depth` levels spread over lines."""
-    write_text(path, dumps(data, depth) + "\n")
+    write_text(path, dumps(data, depth) + "\n", overwrite)
 
 
 def loads(data: bytes) -> Any:

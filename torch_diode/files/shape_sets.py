@@ -20,9 +20,11 @@ def read_shapes(path: str | os.PathLike[str]) -> OperationShapeSet:
     return shapes
 
 
-def write_shapes(shapes: OperationShapeSet, path: str | os.PathLike[str]) -> None:
+def write_shapes(
+    shapes: OperationShapeSet, path: str | os.PathLike[str], overwrite: bool = True
+) -> None:
     """Write a shape set atomically."""
-    write_json(path, shapes_to(shapes), _DEPTH)
+    write_json(path, shapes_to(shapes), _DEPTH, overwrite)
 
 
 def shapes_to(shapes: OperationShapeSet) -> dict[str, Any]:

@@ -23,9 +23,9 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     return table
 
 
-def write_table(table: Table, path: str | os.PathLike[str]) -> None:
+def write_table(table: Table, path: str | os.PathLike[str], overwrite: bool = True) -> None:
     """Write a table atomically."""
-    write_json(path, table_to(table), _DEPTH)
+    write_json(path, table_to(table), _DEPTH, overwrite)
 
 
 def table_to(table: Table) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from torch_diode.hardware import with_threads
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
+from torch_diode.integration.hooks.fallback import cause_of
 from torch_diode.model.evaluation.regret import KS, noise_regrets, regret_arrays, standard_errors
 from torch_diode.types.candidate import ONEDNN
 from torch_diode.types.errors import DiodeError, MissingPartError
@@ -74,9 +75,9 @@ def compute_baselines(
         try:
             regrets[DEFAULT_LIST], coverage = _default_list_regrets(table, dataset, hardware)
             missing = ""
-        except DiodeError as fault:
-            missing = str(fault)
-            notes.append(f"no {DEFAULT_LIST} to compare with: {fault}")
+        except Exception as fault:  # noqa: BLE001 - Inductor's own, such as without triton
+            missing = str(fault) if isinstance(fault, DiodeError) else cause_of(fault)
+            notes.append(f"no {DEFAULT_LIST} to compare with: {missing}")
     if not missing and coverage < 1:
         notes.append(
             f"{DEFAULT_LIST}: {coverage:.0%} of its configs were timed; with all of them "

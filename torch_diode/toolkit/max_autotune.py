@@ -161,7 +161,7 @@ def _write_fastest(result: Validation, path: Path) -> Solution:
         sizes = {"op": problem.op, "M": problem.M, "N": problem.N, "K": problem.K}
         listed.append({**sizes, **timing.candidate.config.to_dict()})
     data = {"name": f"fastest configs of {Path(result.dataset_name).name}", "configs": listed}
-    write_json(path, data, 2)
+    write_json(path, data, 2, overwrite=False)
     return Solution.from_dict(data)
 
 

@@ -9,10 +9,12 @@ import typer
 
 from torch_diode.cli.console.output import note_progress, print_json, print_line, print_table
 from torch_diode.cli.options import filters
+from torch_diode.cli.options.parameters import Overwrite
+from torch_diode.files.atomic import refuse_existing
 from torch_diode.files.json import write_json
 from torch_diode.files.tables import read_table, table_to, write_table
 from torch_diode.files.torch_lookup_table import inductor_table
-from torch_diode.toolkit.datasets import build_table, refuse_existing
+from torch_diode.toolkit.datasets import build_table
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.problem import MMShape
 from torch_diode.types.table import Table
@@ -27,7 +29,6 @@ app = typer.Typer(
 )
 
 TableFile = Annotated[Path, typer.Argument(help="Table file (JSON).")]
-Overwrite = Annotated[bool, typer.Option(help="Replace the output if it exists.")]
 
 
 @app.command()
@@ -45,7 +46,7 @@ def build(
     """
     refuse_existing(output, overwrite)
     table = build_table(dataset, k, hardware, operations or (), note_progress)
-    write_table(table, output)
+    write_table(table, output, overwrite)
     print_line(f"{output}: {len(table):,} problems on {', '.join(table.hardware)}")
 
 
@@ -99,6 +100,6 @@ def export(
         raise InvalidValueError("export: got no form to export to; expected --inductor")
     refuse_existing(output, overwrite)
     entries = inductor_table(read_table(table))
-    write_json(output, entries, depth=2)
+    write_json(output, entries, 2, overwrite)
     print_line(f"{output}: {len(entries):,} keys; load it with json and set")
     print_line("torch._inductor.config.lookup_table.table to it (torch 2.10 and later)")
