@@ -1,7 +1,6 @@
 """Functions that run a case, in a process of its own: a command, or a compile on the CPU."""
 
 import contextlib
-import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -25,9 +24,6 @@ def compile_with_files(_: Case) -> None:
         td.enable()
     _check_compile()
     print(td.status())
-    if os.environ.get("TORCH_DIODE_MODEL"):
-        with contextlib.suppress(DiodeError):
-            td.load_model(os.environ["TORCH_DIODE_MODEL"])
 
 
 def compile_with_rule(case: Case) -> None:

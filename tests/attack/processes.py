@@ -18,6 +18,7 @@ from tests.attack.sandbox import Case
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
 from torch_diode.heuristics import ModelHeuristic
+from torch_diode.model.checkpoint import load_model
 
 PROBLEM = td.MMShape("mm", 512, 4096, 4096)
 MOST_GROWTH = 64 << 20
@@ -131,7 +132,7 @@ def threads(_: Case) -> None:
 def replaced_files(_: Case) -> None:
     """A model and a table are replaced by others, and by rubbish, while they are in use."""
     for name in ("m.pt", "deep.safetensors", "deep.pt"):
-        model = td.load_model(name)
+        model = load_model(name)
         before = _times(model)
         Path(name).write_bytes(b"rubbish" * 1000)
         _check(_times(model) == before, name)
@@ -156,7 +157,7 @@ def many_decisions(_: Case) -> None:
     from torch_diode.integration.settings import Settings
 
     chip = known("nvidia-h200")
-    decider = Decider(Settings(heuristic=ModelHeuristic(td.load_model("deep.pt"))))
+    decider = Decider(Settings(heuristic=ModelHeuristic(load_model("deep.pt"))))
 
     def decide(first: int, last: int) -> int:
         for size in range(first, last):

@@ -6,7 +6,7 @@ from tests.attack.__main__ import attack
 from tests.attack.groups import commands
 from tests.attack.sandbox import Attacker, Case, OutsideError, sandbox
 
-CASES = 400
+CASES = 300
 """As many as take less than a minute."""
 
 

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from torch_diode.hardware import with_threads
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
-from torch_diode.integration.hooks.fallback import cause_of
+from torch_diode.integration.hooks.fallback import fault_of
 from torch_diode.model.evaluation.regret import KS, noise_regrets, regret_arrays, standard_errors
 from torch_diode.types.candidate import ONEDNN
-from torch_diode.types.errors import DiodeError, MissingPartError
+from torch_diode.types.errors import MissingPartError
 
 if TYPE_CHECKING:
     from torch_diode.model.features.table import FeatureTable
@@ -72,11 +72,13 @@ def compute_baselines(
         default_list = False
         regrets |= _library_regrets(table)
     if default_list:
-        try:
+
+        def add_default_list() -> None:
+            nonlocal coverage
             regrets[DEFAULT_LIST], coverage = _default_list_regrets(table, dataset, hardware)
-            missing = ""
-        except Exception as fault:  # noqa: BLE001 - Inductor's own, such as without triton
-            missing = str(fault) if isinstance(fault, DiodeError) else cause_of(fault)
+
+        missing = fault_of(add_default_list)
+        if missing:  # Inductor's own error, or there is no triton
             notes.append(f"no {DEFAULT_LIST} to compare with: {missing}")
     if not missing and coverage < 1:
         notes.append(

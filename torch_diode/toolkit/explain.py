@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from torch_diode.hardware import find
@@ -13,7 +14,7 @@ from torch_diode.heuristics import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration import default_heuristic, registration
 from torch_diode.integration.deciding.record import Decisions
-from torch_diode.integration.hooks.fallback import describe
+from torch_diode.integration.hooks.fallback import fault_of
 from torch_diode.integration.settings import Settings
 from torch_diode.integration.status import Status
 from torch_diode.toolkit.program import check_program, run_program
@@ -84,10 +85,9 @@ def _explain_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> Expla
             heuristic, note = _heuristic_for(chip, graph.settings)
             notes.append(note)
             with registration.scope(graph.settings.changed(heuristic=heuristic)):
-                try:
-                    lower_on(graph, chip)
-                except Exception as fault:  # noqa: BLE001 - Inductor's, of what is for a CPU only
-                    notes.append(f"{name} cannot be lowered for {chip.name}: {describe(fault)}")
+                fault = fault_of(partial(lower_on, graph, chip))
+                if fault:
+                    notes.append(f"{name} cannot be lowered for {chip.name}: {fault}")
                 status = registration.status()
     distinct = tuple(dict.fromkeys(filter(None, notes)))
     return Explanation(registration.explain(), status, code, distinct)

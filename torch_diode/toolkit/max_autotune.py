@@ -123,6 +123,11 @@ def validate_max_autotune(
         baselines=False,
         progress=progress,
     )
+    if result.hardware.kind == "cpu":
+        raise EmptySelectionError(
+            f"{result.dataset_name}: got timings of {result.hardware.name}; expected those of a "
+            "GPU, since a solution has configs of Triton's templates"
+        )
     if configs is None:
         configs = _write_fastest(result, solution)
         text = f"{solution}: did not exist; written with the fastest config timed on each problem"

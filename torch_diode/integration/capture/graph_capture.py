@@ -22,7 +22,7 @@ from torch_diode.integration.capture.fake_gpu import Input, Lowered, lower, pret
 from torch_diode.integration.deciding.choice_builder import keep_single_choice
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.device_hardware import pretending
-from torch_diode.integration.hooks.fallback import describe
+from torch_diode.integration.hooks.fallback import fault_of
 from torch_diode.integration.settings import Settings
 from torch_diode.types.hardware import Hardware
 
@@ -64,10 +64,9 @@ def capturing() -> Iterator[Capture]:
     before = inductor_config.post_grad_custom_pre_pass
 
     def capture(graph: Graph) -> None:
-        try:
-            graphs.append(_captured(graph))
-        except Exception as fault:  # noqa: BLE001 - the program's own compile goes on
-            graphs.faults.append(f"a graph was not captured: {describe(fault)}")
+        fault = fault_of(lambda: graphs.append(_captured(graph)))
+        if fault:  # the program's own compile goes on
+            graphs.faults.append(f"a graph was not captured: {fault}")
         if callable(before):
             before(graph)
 

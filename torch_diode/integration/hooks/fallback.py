@@ -135,6 +135,17 @@ def cause_of(fault: BaseException) -> str:
     return re.sub(r"\b(0x[0-9a-f]+|\d+(\.\d+)?(x\d+)*)\b", "#", describe(fault))[:200]
 
 
+def fault_of(step: Callable[[], object]) -> str:
+    """Description of the error that ends a step whose result can be done without; empty if none."""
+    try:
+        step()
+    except DiodeError as fault:
+        return str(fault)
+    except Exception as fault:  # noqa: BLE001 - torch's own, of any kind
+        return describe(fault)
+    return ""
+
+
 def describe(fault: BaseException) -> str:
     """Type and first line of an error; for any but a DiodeError also its origin."""
     try:
@@ -142,6 +153,7 @@ def describe(fault: BaseException) -> str:
     except Exception:  # noqa: BLE001 - an error whose __str__ fails
         lines = []
     text = f"{type(fault).__name__}: {lines[0]:.1000}" if lines else type(fault).__name__
+    text = text.encode("utf-8", "backslashreplace").decode()  # to be printed anywhere
     if lines and isinstance(fault, DiodeError):
         return text
     frames = traceback.extract_tb(fault.__traceback__)
