@@ -136,6 +136,7 @@ REPLACING = {
     "convert": [["convert", "d.parquet", "--output", "there.parquet"]],
     "convert-json-to-msgpack": [["convert-json-to-msgpack", "--input-files", "there.json"]],
     "table build": [["table", "build", "--dataset", "d.parquet", "--output", "there.json"]],
+    "table merge": [["table", "merge", "t.json", "--output", "there.json"]],
     "table export": [["table", "export", "t.json", "--inductor", "--output", "there.json"]],
     "trace": [["trace", "--output", "there.json", "program.py"]],
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -11,6 +12,11 @@ import msgpack
 from torch_diode.files.atomic import write_bytes
 from torch_diode.files.file_errors import naming_file, read_whole
 from torch_diode.types.errors import InvalidValueError
+
+
+def is_msgpack(path: str | os.PathLike[str]) -> bool:
+    """True for a file whose name says that it is MessagePack."""
+    return Path(path).suffix.lower() == ".msgpack"
 
 
 def read_msgpack(path: str | os.PathLike[str], parse: Callable[[Any], Any] | None = None) -> Any:

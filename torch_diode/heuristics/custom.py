@@ -76,6 +76,7 @@ class CustomHeuristic(Heuristic):
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
         self._key = uuid.uuid4().hex
         self._is_too_slow = False
+        self.portable = getattr(fn, "version", None) is not None or code_text(fn) is not None
 
     def __call__(
         self, problem: MMShape, candidates: Sequence[Candidate]

@@ -340,7 +340,9 @@ def enabled_unless_off() -> Iterator[None]:
 
 def explain() -> Decisions:
     """The recorded decisions, oldest first; prints as a table."""
-    return _registration.matmul.record.explain()
+    decisions = _registration.matmul.record.explain()
+    decisions.notes = _registration.matmul.notes()
+    return decisions
 
 
 def probe() -> Status:
