@@ -276,7 +276,7 @@ KILLED = (
     "convert c.parquet -o new.json",
     "rank --input p.jsonl -o new.jsonl --hardware nvidia-h200",
     "report --dataset c.parquet --model m.pt",
-    "table build --dataset c.parquet -o new.json",
+    "table build --dataset c.parquet -o new.json --threads 1",
     f"--device cpu collect -o new.parquet {_SHORT_COLLECTION} --num-shapes 6",
 )
 
