@@ -151,8 +151,13 @@ def compat(arguments: Sequence[str]) -> None:
         sys.exit(1)
 
 
+def attack(arguments: Sequence[str]) -> None:
+    """Attack the program and its compiles (`--minutes N`)."""
+    run([environment(), "-m", "tests.attack", *arguments])
+
+
 TASKS: dict[str, Callable[[Sequence[str]], None]] = {
-    task.__name__: task for task in (demo, test, lint, docs, wheels, bench, compat)
+    task.__name__: task for task in (demo, test, attack, lint, docs, wheels, bench, compat)
 }
 
 

@@ -12,25 +12,31 @@ import random
 import resource
 import signal
 import struct
+import tempfile
 import traceback
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgpack
 import pyarrow as pa
 import pyarrow.parquet as pq
+import torch
 
 from tests import samples
+from tests.model.test_checkpoint import METADATA, network
 from torch_diode import Dataset, OperationShapeSet, Solution, Table
 from torch_diode.collection.workers.pool import ProgressMarker, WorkerDied, WorkerPool
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.files.json import read_json
 from torch_diode.files.shape_sets import read_shapes, write_shapes
 from torch_diode.files.tables import read_table, write_table
+from torch_diode.model.checkpoint import load_model, save_model
+from torch_diode.model.networks import file_names
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
-FORMATS = ("parquet", "json", "msgpack", "table", "shapes", "solution")
+FORMATS = ("parquet", "json", "msgpack", "table", "shapes", "solution", "pt", "safetensors")
 SECONDS_A_FILE = 20
 MEMORY_BYTES = 3 << 30
 READERS: dict[str, Callable[[Path], Any]] = {
@@ -40,6 +46,8 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "table": read_table,
     "shapes": read_shapes,
     "solution": lambda path: read_json(path, Solution.from_dict),
+    "pt": load_model,
+    "safetensors": load_model,
 }
 BLOCKS = {"block_m": 16, "block_n": 16, "block_k": 16}
 SOLUTIONS: tuple[Any, ...] = (
@@ -181,7 +189,19 @@ def sources(home: Path) -> dict[str, list[bytes]]:
         files[name].append((golden / f"{old}_version_1.json").read_bytes())
     files["msgpack"].append(msgpack.packb(json.loads(files["json"][1])))
     files["solution"] = [json.dumps(solution).encode() for solution in SOLUTIONS]
+    for name, data in model_sources().items():
+        files[name.rpartition(".")[2]] = [data]
     return files
+
+
+@cache
+def model_sources() -> dict[str, bytes]:
+    """A small model in both forms."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"deep.{ending}" for ending in ("pt", "safetensors")]
+        for file in files:
+            save_model(file, network().state_dict(), METADATA)
+        return {file.name: file.read_bytes() for file in files}
 
 
 def mutated(form: str, chance: random.Random, originals: list[bytes]) -> tuple[bytes, bool]:
@@ -190,7 +210,7 @@ def mutated(form: str, chance: random.Random, originals: list[bytes]) -> tuple[b
         data = bytearray(originals[0])
         mutate(chance, data, chance.choice(MUTATIONS))
         return bytes(data), True
-    hostile = hostile_parquet if form == "parquet" else hostile_text
+    hostile = HOSTILE.get(form, hostile_text)
     return hostile(form, chance, bytearray(chance.choice(originals))), False
 
 
@@ -217,6 +237,23 @@ def hostile_parquet(_: str, chance: random.Random, data: bytearray) -> bytes:
     return bytes(data)
 
 
+def hostile_model(form: str, chance: random.Random, data: bytearray) -> bytes:
+    """A damaged model, or a whole one whose metadata are strange."""
+    if chance.random() < 0.5:
+        mutate(chance, data, chance.choice(MUTATIONS))
+        return bytes(data)
+    text = json.dumps(change_content(chance, json.loads(METADATA.to_json()), STRANGE + ONLY_JSON))
+    if form == "safetensors":
+        size = int.from_bytes(data[:8], "little")
+        header = json.loads(data[8 : 8 + size])
+        header["__metadata__"]["torch_diode"] = text
+        packed = json.dumps(header).encode()
+        return len(packed).to_bytes(8, "little") + packed + bytes(data[8 + size :])
+    sink = io.BytesIO()
+    torch.save({"torch_diode": text, "weights": file_names(network().state_dict())}, sink)
+    return sink.getvalue()
+
+
 def mutate_footer(chance: random.Random, data: bytearray) -> None:
     """Mutate the footer: few bytes that decide what all others mean."""
     (size,) = struct.unpack("<I", data[-8:-4])
@@ -224,6 +261,14 @@ def mutate_footer(chance: random.Random, data: bytearray) -> None:
     footer = data[start:-8]
     mutate(chance, footer, chance.choice(IN_PLACE))
     data[start:] = bytes(footer) + struct.pack("<I", len(footer)) + b"PAR1"
+
+
+HOSTILE: dict[str, Callable[[str, random.Random, bytearray], bytes]] = {
+    "parquet": hostile_parquet,
+    "pt": hostile_model,
+    "safetensors": hostile_model,
+}
+"""Functions that make a hostile file of a form; `hostile_text` of all others."""
 
 
 def strange_columns(chance: random.Random) -> bytes:

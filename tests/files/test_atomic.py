@@ -40,6 +40,33 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_without_overwrite_an_existing_file_is_refused_also_one_made_meanwhile(tmp_path):
+    target, link = tmp_path / "file", tmp_path / "link"
+    link.symlink_to(target)
+
+    def write_while_another_does():
+        with replacing(link, overwrite=False) as temporary:
+            temporary.write_text("ours")
+            target.write_text("theirs")
+
+    with pytest.raises(FileFaultError, match="file: exists already"):
+        write_while_another_does()
+    with pytest.raises(FileFaultError, match="file: exists already; choose another name or give"):
+        write_text(target, "ours", overwrite=False)
+    assert target.read_text() == "theirs"
+    write_text(Path(os.devnull), "a device is not replaced", overwrite=False)
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "link"}
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_link_to_itself_is_refused_and_stays(overwrite, tmp_path):
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(FileFaultError, match="loop: Too many levels of symbolic links"):
+        write_text(loop, "x", overwrite)
+    assert loop.is_symlink()
+
+
 def test_a_killed_writer_leaves_the_old_file(tmp_path):
     target = tmp_path / "file"
     write_bytes(target, b"old")

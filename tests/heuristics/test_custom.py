@@ -1,5 +1,7 @@
+import itertools
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,6 +32,25 @@ def test_a_function_becomes_a_heuristic_that_names_itself():
     assert ranking.source == "aten_for_large"
     assert [str(SPACE[int(i)]) for i in ranking.order] == ["aten"]
     assert np.isnan(ranking.predicted_us).all()
+
+
+def test_a_function_that_never_returns_is_left_and_not_called_again():
+    calls = []
+
+    def hang(problem, candidates):
+        calls.append(problem)
+        threading.Event().wait()
+
+    rule = CustomHeuristic(hang)
+    rule.seconds = 0.01
+    with pytest.raises(DiodeError, match=r"hang: took longer than 0\.01 s; it is not called again"):
+        rule.rank(PROBLEM, SPACE, H200)
+    with pytest.raises(DiodeError, match=r"hang: took longer than 0\.01 s before"):
+        rule.rank(PROBLEM, SPACE, H200)
+    assert len(calls) == 1
+    endless = CustomHeuristic(lambda problem, candidates: itertools.cycle(candidates))
+    with pytest.raises(InvalidValueError, match="got a candidate twice"):
+        endless.rank(PROBLEM, SPACE, H200)
 
 
 def test_none_or_an_empty_list_abstains():

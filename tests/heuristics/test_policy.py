@@ -196,3 +196,9 @@ def test_a_frozen_benchmark_includes_what_plain_torch_runs():
     ranking = Ranking.by_time(np.array([1.0, 9.0, 2.0]), "test", np.full(3, 0.01))
     assert benchmark_set(ranking, space, 2) == [0, 1]
     assert benchmark_count(ranking, space) == 2
+
+
+def test_what_only_shortlists_decides_nothing_alone():
+    shortlist = replace(ranking(aten_us=20.5), only_shortlists=True)
+    assert single_choice_order(shortlist, SPACE)[0] == 0
+    assert benchmark_set(shortlist, SPACE, 3) == [1, 2, 0]

@@ -58,7 +58,9 @@ def test_without_matplotlib_plots_are_refused(tmp_path, monkeypatch):
 
 def test_a_card_overwrites_nothing_but_a_card(predictions, tmp_path):
     write_card(tmp_path / "m.pt", METADATA, predictions, "7 problems")
-    check_card(tmp_path / "m.pt")
+    check_card(tmp_path / "m.pt", overwrite=True)
+    with pytest.raises(FileFaultError, match=r"m\.json: exists already"):
+        check_card(tmp_path / "m.pt", overwrite=False)
     for ending in ("json", "md"):
         other = tmp_path / ending / f"m.{ending}"
         other.parent.mkdir()

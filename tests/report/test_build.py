@@ -1,9 +1,11 @@
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from tests.conftest import SHIPPED_TIMINGS
+from torch_diode import Dataset
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.report.build import report
 from torch_diode.toolkit.validate import validate
@@ -39,6 +41,22 @@ def test_the_scores_are_those_of_validate(few, tmp_path):
     assert noise == pytest.approx(expected.noise, abs=1e-6)
     assert page["about"]["dataset"] == "few.msgpack"
     assert [file.name for file in result.path.parent.iterdir()] == ["report.html"]
+
+
+def test_a_part_of_the_data_has_the_scores_that_validate_gives_it(few, trained, tmp_path):
+    """The model was trained on some of the file's problems, not on the file."""
+    own = read_dataset(trained.parent.parent / "train.parquet")
+    both = Dataset.merge([own, read_dataset(few)], "first")
+    other = both.take(range(100))
+    h100 = [replace(timing, hardware="nvidia-h100") for timing in other]
+    file = tmp_path / "both.parquet"
+    write_dataset(Dataset.merge([both, Dataset.from_timings(h100)]), file)
+    options = {"hardware": "nvidia-h200", "default_list": False}
+    expected = validate(trained, file, **options)
+    result = report(file, tmp_path / "report.html", trained, **options).validation
+    assert result.scored_on == expected.scored_on
+    found, wanted = (r.evaluation.model["all"][0] for r in (result, expected))
+    assert found == wanted
 
 
 def test_a_model_file_and_a_folder_are_named(few, trained, tmp_path):

@@ -30,7 +30,8 @@ def test_a_file_is_ranked_and_notes_are_reported(tmp_path):
     assert [r.message.split(":")[0] for r in reports] == ["1 problems by the analytical heuristic"]
     problems.write_text("{")
     with pytest.raises(FileFaultError, match="line 1: not JSON"):
-        rank_file(problems, output, "nvidia-h200")
+        rank_file(problems, output, "nvidia-h200", overwrite=True)
+    assert len(output.read_text().splitlines()) == 2, "nothing is written"
 
 
 def test_a_cpu_answers_with_its_threads():

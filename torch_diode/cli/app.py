@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]
@@ -146,18 +148,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
         finally:
             sys.stdout.flush()
     except DiodeError as fault:
-        sys.stderr.write(f"torch-diode: {fault}\n")
-        sys.exit(2)
+        _refuse(_one_line(fault))
     except KeyboardInterrupt:
         sys.stderr.write("torch-diode: interrupted\n")
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader has gone (`| head`): nothing is left to print or to flush at exit.
+    except (OSError, ValueError, SystemExit) as fault:
+        _end_by_output(fault)
+
+
+def _refuse(sentence: str) -> NoReturn:
+    sys.stderr.write(f"torch-diode: {sentence}\n")
+    sys.exit(2)
+
+
+def _end_by_output(fault: BaseException) -> NoReturn:
+    """End by an error of standard output: errors of files name the file, and are `DiodeError`."""
+    if isinstance(fault, SystemExit):  # click's, for the error it has as context
+        if not isinstance(fault.__context__, BrokenPipeError):
+            raise fault
+        fault = fault.__context__
+    if isinstance(fault, ValueError) and not sys.stdout.closed:
+        raise fault
+    with contextlib.suppress(ValueError):  # one that is closed has nothing to flush at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except OSError as fault:
-        # Errors of files name the file; this is standard output, such as on a full disk.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        where = fault.filename or "standard output"
-        sys.stderr.write(f"torch-diode: {where}: {fault.strerror or fault}\n")
-        sys.exit(2)
+    if isinstance(fault, BrokenPipeError):
+        sys.exit(128 + signal.SIGPIPE)  # as others do whose reader has gone (`| head`)
+    if isinstance(fault, OSError):
+        _refuse(f"{fault.filename or 'standard output'}: {fault.strerror or fault}")
+    _refuse(f"standard output: {fault}")
+
+
+def _one_line(fault: DiodeError) -> str:
+    """An error's message, with escapes for the line breaks of a name in it."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(fault))

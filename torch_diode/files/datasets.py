@@ -77,7 +77,12 @@ def _read_file(path: Path) -> Dataset:
     return dataset
 
 
-def write_dataset(dataset: Dataset, path: str | os.PathLike[str], form: str | None = None) -> None:
+def write_dataset(
+    dataset: Dataset,
+    path: str | os.PathLike[str],
+    form: str | None = None,
+    overwrite: bool = True,
+) -> None:
     """Write a dataset as one file atomically; the form is the ending's unless given."""
     form = form or form_of(path)
     if form not in FORMS:
@@ -85,15 +90,15 @@ def write_dataset(dataset: Dataset, path: str | os.PathLike[str], form: str | No
     if form == "parquet":
         from torch_diode.files.parquet import write_parquet
 
-        write_parquet(path, dataset)
+        write_parquet(path, dataset, overwrite)
         return
     from torch_diode.files.dataset_tree import to_tree
 
     if form == "json":
         from torch_diode.files.json import write_json
 
-        write_json(path, to_tree(dataset), _TREE_DEPTH)
+        write_json(path, to_tree(dataset), _TREE_DEPTH, overwrite)
     else:
         from torch_diode.files.msgpack import write_msgpack
 
-        write_msgpack(path, to_tree(dataset))
+        write_msgpack(path, to_tree(dataset), overwrite)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,20 @@ def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
         raise FileFaultError(f"{path}: got a directory; expected a file") from fault
     except OSError as fault:
         raise FileFaultError(f"{path}: {fault.strerror or fault}") from fault
+
+
+def refuse_device(path: str | os.PathLike[str]) -> None:
+    """Raise for a device such as /dev/zero, which may be read without end."""
+    with naming_file(path):
+        mode = Path(path).stat().st_mode
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise FileFaultError(f"{path}: got a device; expected a file")
+
+
+def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """The content of a file, which must have an end."""
+    refuse_device(path)
+    return Path(path).read_bytes()
 
 
 def existing(path: str | os.PathLike[str]) -> Path:

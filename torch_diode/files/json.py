@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from torch_diode.files.atomic import write_text
-from torch_diode.files.file_errors import naming_file
+from torch_diode.files.file_errors import naming_file, read_whole
 from torch_diode.types.validation import loads as loads
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -18,13 +17,13 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 def read_json(path: str | os.PathLike[str], parse: Callable[[Any], Any] | None = None) -> Any:
     """The content of a JSON file, or what `parse` makes of it; errors of both name the file."""
     with naming_file(path):
-        data = loads(Path(path).read_bytes())
+        data = loads(read_whole(path))
         return parse(data) if parse else data
 
 
-def write_json(path: str | os.PathLike[str], data: Any, depth: int) -> None:
+def write_json(path: str | os.PathLike[str], data: Any, depth: int, overwrite: bool = True) -> None:
     """Write `data` as a JSON file, its first `depth` levels spread over lines."""
-    write_text(path, dumps(data, depth) + "\n")
+    write_text(path, dumps(data, depth) + "\n", overwrite)
 
 
 def dumps(data: Any, depth: int, indent: str = "") -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import msgpack
 
 from torch_diode.files.atomic import write_bytes
-from torch_diode.files.file_errors import naming_file
+from torch_diode.files.file_errors import naming_file, read_whole
 from torch_diode.types.errors import InvalidValueError
 
 
@@ -22,13 +22,13 @@ def is_msgpack(path: str | os.PathLike[str]) -> bool:
 def read_msgpack(path: str | os.PathLike[str], parse: Callable[[Any], Any] | None = None) -> Any:
     """The content of a MessagePack file, or what `parse` makes of it; errors name the file."""
     with naming_file(path):
-        data = loads(Path(path).read_bytes())
+        data = loads(read_whole(path))
         return parse(data) if parse else data
 
 
-def write_msgpack(path: str | os.PathLike[str], data: Any) -> None:
+def write_msgpack(path: str | os.PathLike[str], data: Any, overwrite: bool = True) -> None:
     """Write `data` as a MessagePack file; fractions in single precision."""
-    write_bytes(path, msgpack.packb(data, use_single_float=True))
+    write_bytes(path, msgpack.packb(data, use_single_float=True), overwrite)
 
 
 def loads(data: bytes) -> Any:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from torch_diode.files.atomic import replacing
-from torch_diode.files.file_errors import naming_file
+from torch_diode.files.file_errors import naming_file, read_whole
 from torch_diode.files.header import check_header, header, provenance_of
 from torch_diode.types import schema as spec
 from torch_diode.types.dataset import Dataset
@@ -26,11 +26,11 @@ _FLOATS = [c.name for c in spec.COLUMNS if c.type == pa.float32()]
 _OTHERS = [c.name for c in spec.COLUMNS if c.type != pa.float32()]
 
 
-def write_parquet(path: str | os.PathLike[str], dataset: Dataset) -> None:
+def write_parquet(path: str | os.PathLike[str], dataset: Dataset, overwrite: bool = True) -> None:
     """Write a dataset as a Parquet file atomically."""
     metadata = json.dumps(header("dataset", spec.SCHEMA_VERSION, dataset.provenance))
     # As a stream: pyarrow takes no path that is not UTF-8.
-    with replacing(path) as temporary, temporary.open("wb") as stream:
+    with replacing(path, overwrite) as temporary, temporary.open("wb") as stream:
         pq.write_table(
             dataset.table.replace_schema_metadata({_METADATA_KEY: metadata}),
             stream,
@@ -56,7 +56,7 @@ def read_parquet(path: str | os.PathLike[str]) -> Dataset:
 
 
 def _read(path: Path) -> Dataset:
-    data = path.read_bytes()
+    data = read_whole(path)
     if not data:
         raise InvalidValueError("got an empty file; expected a dataset")
     with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as file:

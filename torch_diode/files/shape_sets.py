@@ -28,12 +28,14 @@ def read_shapes(path: str | os.PathLike[str]) -> OperationShapeSet:
     return shapes
 
 
-def write_shapes(shapes: OperationShapeSet, path: str | os.PathLike[str]) -> None:
+def write_shapes(
+    shapes: OperationShapeSet, path: str | os.PathLike[str], overwrite: bool = True
+) -> None:
     """Write a shape set atomically, as MessagePack if the name ends so."""
     if is_msgpack(path):
-        write_msgpack(path, shapes_to(shapes))
+        write_msgpack(path, shapes_to(shapes), overwrite)
     else:
-        write_json(path, shapes_to(shapes), _DEPTH)
+        write_json(path, shapes_to(shapes), _DEPTH, overwrite)
 
 
 def shapes_to(shapes: OperationShapeSet) -> dict[str, Any]:

@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -23,7 +22,7 @@ import numpy.typing as npt
 
 from torch_diode.files import json
 from torch_diode.files import msgpack as packed
-from torch_diode.files.file_errors import naming_file
+from torch_diode.files.file_errors import naming_file, read_whole
 from torch_diode.files.header import check_header, header
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import MMShape
@@ -44,19 +43,19 @@ _BETWEEN = re.compile(rb'(?:\s*,\s*|(?:"hardware": \{|\s*\},)\s*"([^"]+)": \{\s*
 def read_table(path: str | os.PathLike[str]) -> Table:
     """The table in a file, of this version or the first."""
     with naming_file(path):
-        data = Path(path).read_bytes()
+        data = read_whole(path)
         form = packed if packed.is_msgpack(path) else json
         if len(data) > LARGE and (indexed := _indexed(path, data)) is not None:
             return indexed
         return table_from(form.loads(data))
 
 
-def write_table(table: Table, path: str | os.PathLike[str]) -> None:
+def write_table(table: Table, path: str | os.PathLike[str], overwrite: bool = True) -> None:
     """Write a table atomically, as MessagePack if the name ends so."""
     if packed.is_msgpack(path):
-        packed.write_msgpack(path, table_to(table))
+        packed.write_msgpack(path, table_to(table), overwrite)
     else:
-        json.write_json(path, table_to(table), _DEPTH)
+        json.write_json(path, table_to(table), _DEPTH, overwrite)
 
 
 def table_to(table: Table) -> dict[str, Any]:

@@ -6,21 +6,25 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from itertools import islice
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from torch_diode.candidates.space import position_of
 from torch_diode.heuristics.base import Heuristic, digest
+from torch_diode.heuristics.time_limit import call_within
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.errors import DiodeError, InvalidValueError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.ranking import Ranking
 
 DECISIONS = ("matmul",)
+Positions = npt.NDArray[np.int64]
 Rule = Callable[[MMShape, Sequence[Candidate]], Iterable[Candidate] | None]
 
 
@@ -61,12 +65,17 @@ class CustomHeuristic(Heuristic):
     """Calls a function, which returns all candidates or a few, best first; None or an empty list
     abstains."""
 
+    seconds = 10.0
+    """Time limit of a call, which runs on a thread of its own: a function that takes longer is not
+    called again, and a compile leaves its decisions to torch."""
+
     def __init__(self, fn: Rule, name: str = "") -> None:
         if not callable(fn):
             raise InvalidValueError(f"CustomHeuristic: got {fn!r:.80}; expected a function")
         self.fn = fn
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
         self._key = uuid.uuid4().hex
+        self._is_too_slow = False
         self.portable = getattr(fn, "version", None) is not None or code_text(fn) is not None
 
     def __call__(
@@ -79,25 +88,35 @@ class CustomHeuristic(Heuristic):
         """The function's order, without times; its errors propagate."""
         if not len(candidates):
             return None
-        view = CandidateView(candidates)
-        answer = self.fn(problem, view)
-        if answer is None:
-            return None
-        order = self._positions(answer, view, problem)
+        order = self._in_time(lambda: self._order(problem, candidates))
         if not len(order):
             return None
         return Ranking(order, np.full(len(candidates), np.nan), self.name)
 
-    def _positions(
-        self, answer: object, view: CandidateView, problem: MMShape
-    ) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def _in_time(self, call: Callable[[], Positions]) -> Positions:
+        if self._is_too_slow:
+            raise DiodeError(f"{self.name}: took longer than {self.seconds:g} s before")
+        try:
+            return call_within(self.seconds, call)
+        except TimeoutError:
+            self._is_too_slow = True
+            raise DiodeError(
+                f"{self.name}: took longer than {self.seconds:g} s; it is not called again"
+            ) from None
+
+    def _order(self, problem: MMShape, candidates: Candidates) -> Positions:
+        view = CandidateView(candidates)
+        answer = self.fn(problem, view)
+        return np.zeros(0, np.int64) if answer is None else self._positions(answer, view, problem)
+
+    def _positions(self, answer: object, view: CandidateView, problem: MMShape) -> Positions:
         unordered = isinstance(answer, (str, bytes, Candidate, Set))
         if unordered or not isinstance(answer, Iterable):
             raise InvalidValueError(
                 f"{self.name}: got {answer!r:.80}; expected the candidates, best first, as a "
                 "list, or None to abstain"
             )
-        chosen = list(answer)
+        chosen = list(islice(answer, len(view) + 1))  # of what may never end
         positions = view.positions()
         order = [positions.get(id(item), -1) for item in chosen]
         for i, item in enumerate(chosen):

@@ -33,7 +33,9 @@ class TimingModel(Protocol):
     def fingerprint(self) -> str:
         """Text that changes with the weights, the features, and anything else times depend on."""
 
-    # Optional: `open_sizes`, true if the times are of kernels that get their sizes as arguments;
+    # Optional: `loses_to_aten(problem)`, the kind of its problems on which ATen alone was better in
+    # its evaluation, or an empty text; `open_sizes`, true if the times are of kernels that get
+    # their sizes as arguments;
     # `known(candidates)`, a mask of those it can predict, or None if it can predict all.
 
 
@@ -63,7 +65,14 @@ class ModelHeuristic(Heuristic):
                 f"each of {len(candidates)} candidates"
             )
         open_sizes = getattr(self.model, "open_sizes", False)
-        return Ranking.by_time(times, self.name, sigma, candidates, self.note, open_sizes)
+        ranking = Ranking.by_time(times, self.name, sigma, candidates, self.note, open_sizes)
+        loses_to_aten = getattr(self.model, "loses_to_aten", None)
+        worse = loses_to_aten(problem) if loses_to_aten is not None else ""
+        if not worse:
+            return ranking
+        caveat = f"ATen alone was better on its held-out problems ({worse}): it only shortlists"
+        note = "; ".join(filter(None, (self.note, caveat)))
+        return replace(ranking, note=note, only_shortlists=True)
 
     def _known(self, candidates: Candidates) -> npt.NDArray[np.bool_] | None:
         """Mask of the candidates the model knows; None where it knows all."""

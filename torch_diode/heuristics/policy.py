@@ -114,13 +114,18 @@ def single_choice_order(
     """The order in which to try candidates without a benchmark: the ranking's, but the library that
     plain torch runs (`own`, if given) first where the best is too likely to be slower.
 
-    On a CPU, the next best are considered before that: one of them may be the safer choice.
+    A ranking that only shortlists has that library first in any case. On a CPU, the next best are
+    considered before that: one of them may be the safer choice.
     """
     order = ranking.order
     is_plain = candidates.is_template(own or plain_choice(candidates))
-    if ranking.sigma is None or is_plain[order[0]] or not is_plain.any():
+    if is_plain[order[0]] or not is_plain.any():
         return order
     plain, rows = int(is_plain.argmax()), order.tolist()
+    if ranking.only_shortlists:
+        return _first(plain, order)
+    if ranking.sigma is None:
+        return order
     on_cpu = any(name in CPU_ONLY for name in candidates.templates)
     is_safe = _is_safe_on_cpu if on_cpu else _is_safe
     place = next((place for place, row in enumerate(rows) if is_plain[row]), 0)

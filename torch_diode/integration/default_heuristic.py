@@ -9,7 +9,7 @@ from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.settings import Settings
 from torch_diode.integration.tuned_tables import tuned_table
-from torch_diode.model.registry import resolve_model
+from torch_diode.model.registry import SHIPPED, resolve_model
 from torch_diode.types.hardware import Hardware
 
 NO_MODEL = "no model for this hardware"
@@ -63,6 +63,18 @@ def check_versions(
     if type(heuristic) is LookupTable and not heuristic.template_hashes:
         return heuristic.compared_with(hashes, versions, heuristic.strict or settings.strict)
     return heuristic
+
+
+def check_files(settings: Settings) -> None:
+    """Raise where a table or a model that the settings name cannot be read."""
+    if settings.table:
+        from torch_diode.files.tables import read_table
+
+        read_table(settings.table)
+    if settings.model not in ("", NONE, SHIPPED):
+        from torch_diode.model.checkpoint import load_weights
+
+        load_weights(settings.model)
 
 
 def why_no_heuristic(settings: Settings, hardware: Hardware) -> str:

@@ -165,6 +165,12 @@ class Registration:
     def _heuristic_step(self) -> Step:
         loaded = self.matmul.loaded()
         if not loaded:
+            from torch_diode.integration.default_heuristic import check_files
+
+            try:
+                check_files(self.matmul.settings)
+            except DiodeError as fault:
+                return Step("heuristic", "failed", str(fault))
             return Step("heuristic", "waiting", "loaded at the first decision")
         texts = [f"{name}: {text}" for name, text in loaded.items()]
         return Step("heuristic", "ok" if self.matmul.has_heuristic() else "none", "; ".join(texts))
@@ -288,10 +294,23 @@ def using(
     backward inside the scope too: afterwards it is decided without the heuristic, but torch caches
     it with its forward. `disable()` inside holds until the scope ends.
     """
-    now = _registration.matmul.settings if _registration.active else switches.from_environment()
-    settings = now.changed(
-        heuristic=heuristic, mode=mode, strict=strict, top=top, tma=tma, epilogues=epilogues
-    )
+    now = current_settings() or switches.from_environment()
+    with scope(
+        now.changed(
+            heuristic=heuristic, mode=mode, strict=strict, top=top, tma=tma, epilogues=epilogues
+        )
+    ):
+        yield
+
+
+def current_settings() -> Settings | None:
+    """The settings in use; None while torch-diode is off."""
+    return _registration.matmul.settings if _registration.active else None
+
+
+@contextlib.contextmanager
+def scope(settings: Settings) -> Iterator[None]:
+    """Decide under these settings inside the `with`, as `using` does."""
     _registration.enter(settings)
     try:
         yield
@@ -315,6 +334,19 @@ def status() -> Status:
     """Steps of registration, counters, hardware and heuristics; prints as text."""
     _registration.discover()
     return _registration.status()
+
+
+@contextlib.contextmanager
+def enabled_unless_off() -> Iterator[None]:
+    """Turn torch-diode on inside the `with`, unless TORCH_DIODE=0; afterwards it is as before."""
+    was_off = current_settings() is None
+    if was_off and not switches.switched_off():
+        enable()
+    try:
+        yield
+    finally:
+        if was_off:
+            disable()
 
 
 def explain() -> Decisions:

@@ -89,6 +89,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
             raise InvalidValueError(f"{name}: got {text!r}; expected 1 or 0")
         return text in _ON if text else otherwise
 
+    is_on("TORCH_DIODE")  # checked like the others; `switched_off` reads it
     mode = environment.get("TORCH_DIODE_MODE", "").strip().lower() or "auto"
     if mode not in MODES:
         raise InvalidValueError(

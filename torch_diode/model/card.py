@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch_diode.files.atomic import write_text
+from torch_diode.files.atomic import refuse_existing, write_text
 from torch_diode.files.file_errors import naming_file
 from torch_diode.files.json import write_json
 from torch_diode.model.evaluation import plots
@@ -25,8 +25,9 @@ _HEAD = 4096
 """Bytes within which a card names its format."""
 
 
-def check_card(model: Path) -> None:
-    """Refuse a model whose card would overwrite another kind of file, such as its own data."""
+def check_card(model: Path, overwrite: bool) -> None:
+    """Refuse a model with a card, unless that may be overwritten; and in any case one whose card
+    would take the place of another kind of file, such as its own data."""
     for ending, mark in ((".json", FORMAT), (".md", _TITLE)):
         path = model.with_suffix(ending)
         if not path.exists():
@@ -38,6 +39,14 @@ def check_card(model: Path) -> None:
                 f"{path}: exists and is no model's card, which would take its place; give the "
                 "model another name"
             )
+    for path in _files(model):
+        refuse_existing(path, overwrite)
+
+
+def _files(model: Path) -> list[Path]:
+    """The files of a card: numbers, text and plots."""
+    plots = [model.with_name(name) for name in _plot_names(model).values()]
+    return [model.with_suffix(".json"), model.with_suffix(".md"), *plots]
 
 
 def write_card(
@@ -46,31 +55,36 @@ def write_card(
     predictions: EvaluatedPredictions,
     judged_on: str,
     notes: Sequence[str] = (),
+    overwrite: bool = True,
 ) -> list[Path]:
     """Write the card beside a model file and return the paths. Without matplotlib there are no
     plots, and the card says so."""
-    check_card(model)
+    check_card(model, overwrite)
     evaluation = predictions.evaluation
     path = model.with_suffix(".json")
     data: dict[str, Any] = json.loads(metadata.to_json())
     del data["feature_names"], data["scores"]
     data |= {"held_out": evaluation.to_dict(), "judged_on": judged_on, "notes": list(notes)}
-    write_json(path, data, _DEPTH)
+    write_json(path, data, _DEPTH, overwrite)
     try:
         pictures, missing = _draw(model, predictions), ""
     except MissingPartError as fault:
         pictures, missing = {}, str(fault)
     text = markdown(model.stem, metadata, evaluation, judged_on, [*notes, missing], pictures)
-    write_text(model.with_suffix(".md"), text)
+    write_text(model.with_suffix(".md"), text, overwrite)
     return [path, model.with_suffix(".md"), *(model.with_name(name) for name in pictures.values())]
 
 
-def _draw(model: Path, predictions: EvaluatedPredictions) -> dict[str, str]:
-    names = {
+def _plot_names(model: Path) -> dict[str, str]:
+    return {
         "Regret@k": f"{model.stem}-regret.svg",
         "Slices": f"{model.stem}-slices.svg",
         "Predicted against measured": f"{model.stem}-times.png",
     }
+
+
+def _draw(model: Path, predictions: EvaluatedPredictions) -> dict[str, str]:
+    names = _plot_names(model)
     regret, slices, times = (model.with_name(name) for name in names.values())
     plots.regret_curve(regret, predictions.evaluation)
     plots.slice_bars(slices, predictions.evaluation)

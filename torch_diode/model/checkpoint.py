@@ -7,6 +7,7 @@ the metadata describe.
 
 from __future__ import annotations
 
+import io
 import os
 import zipfile
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from torch_diode.files.atomic import replacing
+from torch_diode.files.atomic import write_bytes
 from torch_diode.files.file_errors import naming_file
 from torch_diode.model.features.names import CPU_NAMES
 from torch_diode.model.metadata import SUFFIXES, ModelMetadata
@@ -45,22 +46,36 @@ _TORCH_FAULTS = (
 
 
 def save_model(
-    path: str | os.PathLike[str], weights: Mapping[str, Any], metadata: ModelMetadata
+    path: str | os.PathLike[str],
+    weights: Mapping[str, Any],
+    metadata: ModelMetadata,
+    overwrite: bool = True,
 ) -> None:
     """Write a model, in the form its suffix names. `weights` is a network's `state_dict`."""
     target = Path(path)
     arrays = {name: np.asarray(value.detach().cpu()) for name, value in file_names(weights).items()}
     arrays = {name: np.ascontiguousarray(a, np.float32) for name, a in arrays.items()}
     check_suffix(target)
-    with replacing(target) as temporary:
-        if target.suffix == ".safetensors":
-            data = safetensors.numpy.save(arrays, {_KEY: metadata.to_json()})
-            temporary.write_bytes(data)
-        else:
-            import torch
+    if target.suffix == ".safetensors":
+        data = safetensors.numpy.save(arrays, {_KEY: metadata.to_json()})
+        write_bytes(target, data, overwrite)
+    else:
+        import torch
 
-            tensors = {name: torch.from_numpy(a.copy()) for name, a in arrays.items()}
-            torch.save({_KEY: metadata.to_json(), "weights": tensors}, temporary)
+        tensors = {name: torch.from_numpy(a.copy()) for name, a in arrays.items()}
+        write_tensors(target, {_KEY: metadata.to_json(), "weights": tensors}, overwrite)
+
+
+def write_tensors(path: Path, data: Mapping[str, Any], overwrite: bool = True) -> None:
+    """Write tensors and plain values as a torch file atomically.
+
+    In memory first: what torch raises on a full disk has neither the file nor the reason.
+    """
+    import torch
+
+    buffer = io.BytesIO()
+    torch.save(data, buffer)
+    write_bytes(path, buffer.getvalue(), overwrite)
 
 
 def load_model(path: str | os.PathLike[str]) -> ModelWrapper:

@@ -47,6 +47,9 @@ _GPU_OPTIONS = ("aten_", "split_", "far", "near", "floor")
 _OLDEST_HEAD = {"aten_layers": 2, "aten_members": 6}
 """Shape of ATen's head in the first files, which do not state it."""
 _SUMMARY_SLICES = ("all", "op=", "precision=")
+WORSE_THAN_ATEN = "worse_than_aten"
+"""Key in `scores` of the operations and precisions in which ATen alone was better on the problems
+held out."""
 
 
 @dataclass(frozen=True)
@@ -202,9 +205,12 @@ def build_metadata(
             for name, part_name in (("configs", "near"), ("aten", "aten"))
         },
         scores={
-            name: {f"regret@{score.k}": round(score.geomean, 5) for score in scores}
-            for name, scores in evaluation.model.items()
-            if name.startswith(_SUMMARY_SLICES) and "," not in name
+            **{
+                name: {f"regret@{score.k}": round(score.geomean, 5) for score in scores}
+                for name, scores in evaluation.model.items()
+                if _is_summary(name)
+            },
+            WORSE_THAN_ATEN: [name for name in evaluation.worse if _is_summary(name)],
         },
         options={**options, "methods": dataset.texts("method"), "ops": dataset.texts("op")},
         template_hashes=list(dataset.provenance.get("templates", ())),
@@ -213,6 +219,10 @@ def build_metadata(
         threads=sorted({int(count) for count in p.threads if count}),
         labels=list(getattr(trained.network, "labels", ())),
     )
+
+
+def _is_summary(slice_name: str) -> bool:
+    return slice_name.startswith(_SUMMARY_SLICES) and "," not in slice_name
 
 
 def _covers(p: ProblemArrays, with_layout: bool) -> list[str]:

@@ -10,7 +10,6 @@ hand.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_diode.files.file_errors import naming_file
+from torch_diode.files.json import read_json
 from torch_diode.files.user_data import user_data
 from torch_diode.hardware.catalog import stand_ins
 from torch_diode.model.metadata import SUFFIXES
@@ -276,8 +276,4 @@ def _card(pointer: ModelPointer) -> Any:
     path = pointer.card_path
     if not path.is_file():
         return None
-    try:
-        with naming_file(path):
-            return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as fault:
-        raise FileFaultError(f"{path}: got {fault}; expected a model's card as JSON") from None
+    return read_json(path)

@@ -14,7 +14,7 @@ from torch_diode.hardware import find
 from torch_diode.hardware.versions import same_release
 from torch_diode.model.checkpoint import load_weights
 from torch_diode.model.features.problem_arrays import Floats
-from torch_diode.model.metadata import SWEEP, ModelMetadata
+from torch_diode.model.metadata import SWEEP, WORSE_THAN_ATEN, ModelMetadata
 from torch_diode.model.networks import LIBRARY, file_names
 from torch_diode.model.serving.inference import NumpyNetwork
 from torch_diode.model.serving.library_inference import LibraryNetwork
@@ -51,6 +51,8 @@ class ModelWrapper:
             self._network = NumpyNetwork(metadata.kind, arrays)
         self._fingerprint = _fingerprint(metadata, arrays)
         self._covers = frozenset(metadata.covers)
+        worse = metadata.scores.get(WORSE_THAN_ATEN)
+        self._worse_than_aten = worse if isinstance(worse, list) else []
         self.open_sizes = SWEEP in metadata.options.get("methods", [SWEEP])
         """True if the training timings are of kernels that take their sizes as arguments."""
         self._limits = {
@@ -122,6 +124,12 @@ class ModelWrapper:
                     f"{self.metadata.ranges[name][1]:.0f} the model was trained up to"
                 )
         return None
+
+    def loses_to_aten(self, problem: MMShape) -> str:
+        """The kind of problems, this one among them, in which ATen alone was better on the problems
+        held out of training; empty where there is none."""
+        kinds = ("all", f"op={problem.op}", f"precision={problem.precision}")
+        return next((kind for kind in kinds if kind in self._worse_than_aten), "")
 
     def _other_cpu(self, hardware: Hardware) -> str:
         """The reason why the model is not for a CPU: another one, or another number of threads."""

@@ -7,16 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch_diode.files.atomic import refuse_existing
 from torch_diode.model.registry import SHIPPED
 from torch_diode.report.contents import CURVE_KS, contents
 from torch_diode.report.page import write_page
-from torch_diode.toolkit.datasets import (
-    DatasetSource,
-    read_all,
-    refuse_same,
-    select_comparable,
-    source_name,
-)
+from torch_diode.toolkit.datasets import DatasetSource, refuse_same, source_name
 from torch_diode.toolkit.progress import ProgressCallback, log_progress
 from torch_diode.toolkit.validate import Validation, validate
 from torch_diode.types.dataset import Dataset
@@ -41,6 +36,7 @@ def report(
     hardware: str | None = None,
     score: str = "auto",
     default_list: bool = True,
+    overwrite: bool = False,
     progress: ProgressCallback = log_progress,
 ) -> Report:
     """Validate a model on a dataset and write a page of the results.
@@ -52,12 +48,11 @@ def report(
         raise FileFaultError(f"{output}: got a directory; expected the name of an HTML file")
     if not isinstance(dataset, Dataset):
         refuse_same(output, Path(dataset), Path(model))
-    whole = read_all(dataset, progress=progress)
-    timings = select_comparable(whole, hardware, (), source_name(dataset), progress)
+    refuse_existing(output, overwrite)
     validation = validate(
         model,
-        timings,
-        hardware=timings.texts("hardware")[0],
+        dataset,
+        hardware=hardware,
         score=score,
         ks=CURVE_KS,
         default_list=default_list,
@@ -65,7 +60,7 @@ def report(
     )
     model_name = SHIPPED if os.fspath(model) == SHIPPED else validation.model.name
     data = contents(validation, _shown_name(dataset), model_name)
-    write_page(output, data)
+    write_page(output, data, overwrite)
     return Report(output, validation, data)
 
 

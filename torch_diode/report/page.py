@@ -22,9 +22,11 @@ _FOLDER = Path(__file__).parent
 SCRIPTS = ("page.js", "charts.js", "map.js", "lookup.js", "start.js")
 
 
-def write_page(path: str | os.PathLike[str], data: Mapping[str, Any]) -> None:
+def write_page(
+    path: str | os.PathLike[str], data: Mapping[str, Any], overwrite: bool = True
+) -> None:
     """Write the page to a file atomically."""
-    write_text(path, page(data))
+    write_text(path, page(data), overwrite)
 
 
 def page(data: Mapping[str, Any]) -> str:

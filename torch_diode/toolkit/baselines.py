@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from torch_diode.hardware import with_threads
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
+from torch_diode.integration.hooks.fallback import fault_of
 from torch_diode.model.evaluation.regret import KS, noise_regrets, regret_arrays, standard_errors
 from torch_diode.types.candidate import ONEDNN
-from torch_diode.types.errors import DiodeError, MissingPartError
+from torch_diode.types.errors import MissingPartError
 
 if TYPE_CHECKING:
     from torch_diode.integration.capture.default_lists import Listed
@@ -72,13 +73,16 @@ def compute_baselines(
         default_list = False
         regrets |= _library_regrets(table)
     if default_list:
-        try:
+
+        def add_default_list() -> None:
+            nonlocal coverage
             regrets[DEFAULT_LIST], listed = _default_list_regrets(table, dataset, hardware)
-            coverage, missing = listed.coverage, ""
-            notes += [f"{DEFAULT_LIST}: {listed.note}"] if listed.note else []
-        except DiodeError as fault:
-            missing = str(fault)
-            notes.append(f"no {DEFAULT_LIST} to compare with: {fault}")
+            coverage = listed.coverage
+            notes.extend([f"{DEFAULT_LIST}: {listed.note}"] if listed.note else [])
+
+        missing = fault_of(add_default_list)
+        if missing:  # Inductor's own error, or there is no list of this chip
+            notes.append(f"no {DEFAULT_LIST} to compare with: {missing}")
     if not missing and coverage < 1:
         notes.append(
             f"{DEFAULT_LIST}: {coverage:.0%} of its configs were timed; with all of them "

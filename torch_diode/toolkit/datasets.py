@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from torch_diode.files.atomic import refuse_existing
 from torch_diode.files.datasets import FORMS, form_of, read_dataset, shards, write_dataset
 from torch_diode.files.file_errors import naming_file
 from torch_diode.files.header import check_header
@@ -200,7 +201,7 @@ def convert(
         [read_all(path, duplicates=duplicates, progress=progress) for path in inputs], duplicates
     )
     selection = select_timings(merged, hardware, ops, ", ".join(map(source_name, inputs)))
-    write_dataset(selection, output, form)
+    write_dataset(selection, output, form, overwrite)
     return selection
 
 
@@ -233,7 +234,7 @@ def convert_json_to_msgpack(
         refuse_existing(output, overwrite)
     for number, (path, output) in enumerate(zip(inputs, outputs, strict=True), 1):
         dataset = read_dataset(path)
-        write_dataset(dataset, output)
+        write_dataset(dataset, output, overwrite=overwrite)
         progress(Progress(message=f"{output}: {len(dataset):,} timings"))
         progress(Progress("Converting", number, len(outputs), "files"))
     return outputs
@@ -290,11 +291,3 @@ def refuse_same(output: Path, *inputs: Path) -> None:
             same = output.exists() and path.exists() and output.samefile(path)
         if same:
             raise FileFaultError(f"{output}: got an input as the output; choose another name")
-
-
-def refuse_existing(path: Path, overwrite: bool) -> None:
-    """Raise where a file exists, unless it may be overwritten."""
-    with naming_file(path):
-        exists = path.exists()
-    if exists and not overwrite:
-        raise FileFaultError(f"{path}: exists already; choose another name or give --overwrite")

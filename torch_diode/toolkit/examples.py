@@ -9,10 +9,10 @@ from pathlib import Path
 
 from torch_diode.collection.feedback_timings import CollectionMode
 from torch_diode.collection.sampling_options import ShapeSampling
+from torch_diode.files.atomic import refuse_existing
 from torch_diode.files.datasets import write_dataset
 from torch_diode.files.tables import write_table
 from torch_diode.toolkit.collecting.collect import CollectOptions, collect
-from torch_diode.toolkit.datasets import refuse_existing
 from torch_diode.toolkit.progress import ProgressCallback, log_progress
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.toolkit.training.train import TrainingResult, train
@@ -88,9 +88,7 @@ def model_example(
     refuse_existing(target, overwrite)
     if dataset is None:
         sampling = ShapeSampling(24, ("mm", "addmm"), min_size=16, max_size=_MAX_SIZE)
-        timing = CollectOptions(
-            device="cpu", libraries_only=True, seed=seed, overwrite=overwrite, accept_finished=True
-        )
+        timing = CollectOptions(device="cpu", libraries_only=True, seed=seed, overwrite=overwrite)
         dataset = target.with_name("example_timings.parquet")
         collect(dataset, sampling, timing, progress=progress)
     settings = options or TrainOptions(num_epochs=6)

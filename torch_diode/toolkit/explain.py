@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from torch_diode.hardware import find
 from torch_diode.heuristics import AnalyticalHeuristic
 from torch_diode.heuristics.base import Heuristic
-from torch_diode.integration import default_heuristic, registration, settings
+from torch_diode.integration import default_heuristic, registration
 from torch_diode.integration.deciding.record import Decisions
+from torch_diode.integration.hooks.fallback import fault_of
+from torch_diode.integration.settings import Settings
 from torch_diode.integration.status import Status
 from torch_diode.toolkit.program import check_program, run_program
 from torch_diode.types.errors import InvalidValueError
@@ -26,8 +30,9 @@ class Explanation:
     status: Status
     exit_code: int
     """The program's."""
-    note: str = ""
-    """The reason why the analytical heuristic decided for a hardware without a model."""
+    notes: tuple[str, ...] = ()
+    """Why the analytical heuristic decided for a hardware without a model; each graph that could
+    not be lowered for it."""
 
 
 def explain_program(
@@ -47,16 +52,19 @@ def explain_program(
     if hardware is not None:
         chip = find(hardware, threads)
         explain = _explain_on_cpu if chip.kind == "cpu" else _explain_on
-        return explain(chip, script, arguments)
+        earlier = registration.explain()
+        result = explain(chip, script, arguments)
+        known = set(map(id, earlier))
+        made = (d for d in result.decisions if d.hardware == chip.name and id(d) not in known)
+        return replace(result, decisions=Decisions(made))
     if threads:
         raise InvalidValueError(
             f"explain: got threads of {threads} without a hardware; expected the name of a CPU "
             "too; the threads torch uses here are set by OMP_NUM_THREADS"
         )
-    if not registration.status().enabled:
-        registration.enable()
-    code = run_program(script, arguments)
-    return Explanation(registration.explain(), registration.status(), code)
+    with registration.enabled_unless_off():
+        code = run_program(script, arguments)
+        return Explanation(registration.explain(), registration.status(), code)
 
 
 def _explain_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> Explanation:
@@ -65,28 +73,48 @@ def _explain_on(chip: Hardware, script: Path, arguments: Sequence[str]) -> Expla
     from torch_diode.integration.capture.graph_capture import capturing, lower_on
 
     check_can_lower(chip)
-    heuristic, note = _heuristic_for(chip)
-    with capturing() as graphs:
-        code = run_program(script, arguments)
-    with registration.using(heuristic):
-        for graph in graphs:
-            lower_on(graph, chip)
-        status = registration.status()
-    return Explanation(registration.explain(), status, code, note)
+    with registration.enabled_unless_off():
+        with capturing() as graphs:
+            code = run_program(script, arguments)
+        status, notes = registration.status(), list(graphs.faults)
+        for number, graph in enumerate(graphs, 1):
+            name = f"graph {number} of {len(graphs)}"
+            if graph.settings is None:
+                notes.append(f"{name}: torch-diode is off in the program; torch decides")
+                continue
+            heuristic, note = _heuristic_for(chip, graph.settings)
+            notes.append(note)
+            with registration.scope(graph.settings.changed(heuristic=heuristic)):
+                fault = fault_of(partial(lower_on, graph, chip))
+                if fault:
+                    notes.append(f"{name} cannot be lowered for {chip.name}: {fault}")
+                status = registration.status()
+    distinct = tuple(dict.fromkeys(filter(None, notes)))
+    return Explanation(registration.explain(), status, code, distinct)
 
 
 def _explain_on_cpu(chip: Hardware, script: Path, arguments: Sequence[str]) -> Explanation:
     """Run here with torch's own choices, and record those for the other CPU."""
     from torch_diode.integration.capture.graph_capture import compiling_as_on
 
-    heuristic, note = _heuristic_for(chip)
-    with registration.using(heuristic, "observe"), compiling_as_on(chip):
-        code = run_program(script, arguments)
-        return Explanation(registration.explain(), registration.status(), code, note)
+    with registration.enabled_unless_off():
+        chosen, note = registration.current_settings(), ""
+        with contextlib.ExitStack() as stack:
+            if chosen is not None:
+                heuristic, note = _heuristic_for(chip, chosen)
+                chosen = chosen.changed(heuristic=heuristic, mode="observe")
+                stack.enter_context(registration.scope(chosen))
+            stack.enter_context(compiling_as_on(chip))
+            code = run_program(script, arguments)
+            if registration.current_settings() is None:
+                note = "torch-diode is off in the program; torch decides"
+            notes = (note,) if note else ()
+            return Explanation(registration.explain(), registration.status(), code, notes)
 
 
-def _heuristic_for(chip: Hardware) -> tuple[Heuristic, str]:
-    chosen = settings.from_environment()
+def _heuristic_for(chip: Hardware, chosen: Settings) -> tuple[Heuristic, str]:
+    if chosen.heuristic is not None:
+        return chosen.heuristic, ""
     heuristic = default_heuristic.default_heuristic(chip, chosen)
     if heuristic is not None:
         return heuristic, ""

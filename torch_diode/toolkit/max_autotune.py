@@ -123,6 +123,11 @@ def validate_max_autotune(
         baselines=False,
         progress=progress,
     )
+    if result.hardware.kind == "cpu":
+        raise EmptySelectionError(
+            f"{result.dataset_name}: got timings of {result.hardware.name}; expected those of a "
+            "GPU, since a solution has configs of Triton's templates"
+        )
     if configs is None:
         configs = _write_fastest(result, solution)
         text = f"{solution}: did not exist; written with the fastest config timed on each problem"
@@ -161,7 +166,7 @@ def _write_fastest(result: Validation, path: Path) -> Solution:
         sizes = {"op": problem.op, "M": problem.M, "N": problem.N, "K": problem.K}
         listed.append({**sizes, **timing.candidate.config.to_dict()})
     data = {"name": f"fastest configs of {Path(result.dataset_name).name}", "configs": listed}
-    write_json(path, data, 2)
+    write_json(path, data, 2, overwrite=False)
     return Solution.from_dict(data)
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from torch_diode.candidates import candidate_space
 from torch_diode.candidates.gpu.eligibility import can_offer
-from torch_diode.files.atomic import replacing
-from torch_diode.files.file_errors import naming_file
+from torch_diode.files.atomic import refuse_existing, replacing
+from torch_diode.files.file_errors import naming_file, refuse_device
 from torch_diode.files.json import loads
 from torch_diode.hardware import detect, find, with_threads
 from torch_diode.heuristics import AnalyticalHeuristic
@@ -126,6 +126,7 @@ def rank_file(
     device: str | None = None,
     progress: ProgressCallback = log_progress,
     threads: int = 0,
+    overwrite: bool = False,
 ) -> int:
     """Rank the candidates of each problem in a file of JSON lines; the number of problems.
 
@@ -133,12 +134,14 @@ def rank_file(
     there are. A faulty line raises, and nothing is written.
     """
     refuse_same(output, problems)
+    refuse_existing(output, overwrite)
+    refuse_device(problems)
     with naming_file(problems), problems.open("rb"):
         pass  # a wrong path shows before a model is loaded
     heuristic, note = resolve_heuristic(find_hardware(hardware, device, threads), model)
     reasons: Counter[str] = Counter()
     count = 0
-    with replacing(output) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with replacing(output, overwrite) as temporary, temporary.open("w", encoding="utf-8") as file:
         for answer in _rank_lines(problems, heuristic, top, reasons):
             file.write(json.dumps(answer, separators=(",", ":")) + "\n")
             count += 1

@@ -81,9 +81,11 @@ class Validation:
         """Description of the problems that were scored."""
         return self.holdout.describe(len(self.evaluated.problems))
 
-    def write_card(self) -> list[Path]:
+    def write_card(self, overwrite: bool = False) -> list[Path]:
         """Write the model's card and its plots beside it."""
-        return write_card(self.model, self.metadata, self.evaluated, self.scored_on, self.notes)
+        return write_card(
+            self.model, self.metadata, self.evaluated, self.scored_on, self.notes, overwrite
+        )
 
     def worst_decisions(self, count: int) -> list[dict[str, Any]]:
         """Decisions with the greatest regret, worst first: the chosen and the best candidate."""

@@ -51,7 +51,6 @@ def train_own_model(
             threads=(hardware.threads,) if hardware.threads else (),
             libraries_only=quick and hardware.kind == "cpu",
             search_space="DEFAULT" if quick and hardware.kind != "cpu" else "EXHAUSTIVE",
-            accept_finished=True,
             overwrite=False,
             seed=seed,
         ),

@@ -8,6 +8,7 @@ from tests import samples
 from torch_diode.collection.store.journal import DISCARDED
 from torch_diode.collection.store.output import (
     FINISHED,
+    SETTINGS,
     PartialOutput,
     check_finished,
     check_writable,
@@ -124,6 +125,24 @@ def test_an_existing_output_needs_overwrite(tmp_path):
     with pytest.raises(FileFaultError, match="give --overwrite"):
         check_writable(tmp_path / "a.json", overwrite=False)
     check_writable(tmp_path / "a.json", overwrite=True)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe{", b"[" * 100_000, b"[]", b'{"a": NaN}'])
+def test_damaged_settings_are_one_sentence_and_leave_the_timings(content, tmp_path):
+    (tmp_path / "a.parquet.parts").mkdir()
+    (tmp_path / "a.parquet.parts" / SETTINGS).write_bytes(content)
+    write_dataset(samples.dataset(), tmp_path / "a.parquet.parts" / "shard-1.parquet")
+    with pytest.raises(FileFaultError, match=r"got invalid settings; .* the timings .* are whole"):
+        PartialOutput(tmp_path / "a.parquet", {})
+    assert len(read_dataset(tmp_path / "a.parquet.parts")) == len(samples.dataset())
+
+
+def test_somebody_elses_directory_is_refused_and_stays(tmp_path):
+    (tmp_path / "a.parquet.parts").mkdir()
+    (tmp_path / "a.parquet.parts" / "thesis.tex").write_text("mine")
+    with pytest.raises(FileFaultError, match="no collection made, with 'thesis"):
+        PartialOutput(tmp_path / "a.parquet", {})
+    assert (tmp_path / "a.parquet.parts" / "thesis.tex").read_text() == "mine"
 
 
 def test_a_directory_and_an_output_below_a_file_are_refused(tmp_path):

@@ -87,3 +87,22 @@ def test_a_warning_has_all_of_a_diode_errors_message():
     path = "/" + "folder/" * 40 + "model.pt"
     with pytest.warns(DiodeWarning, match="no such file; check the path"):
         Fallback().run(lambda: fail(FileFaultError(f"{path}: no such file; check the path")))
+
+
+@pytest.mark.parametrize("fault", [SystemExit(3), GeneratorExit()])
+def test_not_even_an_exit_gets_out_but_an_interrupt_does(fault):
+    fallback = Fallback()
+    with pytest.warns(DiodeWarning, match=type(fault).__name__):
+        assert fallback.run(lambda: fail(fault)) is None
+    with pytest.raises(KeyboardInterrupt):
+        fallback.run(lambda: fail(KeyboardInterrupt()))
+
+
+def test_a_warning_points_at_the_users_rule_or_else_at_the_users_call():
+    in_the_rule = fail.__code__.co_firstlineno + 1
+    with pytest.warns(DiodeWarning) as caught:
+        Fallback().run(failing("in the rule"))
+    assert (caught[0].filename, caught[0].lineno) == (__file__, in_the_rule)
+    with pytest.warns(DiodeWarning) as caught:
+        Fallback().report(ValueError("of no code of the user's"))
+    assert caught[0].filename == __file__

@@ -141,19 +141,22 @@ def test_an_unfinished_output_is_continued_only_with_its_own_settings(
         collect(tmp_path / "t.parquet", sampling, options)
 
 
-def test_a_finished_output_is_refused_replaced_or_accepted(tmp_path):
+def test_a_finished_output_is_accepted_replaced_or_refused(tmp_path):
     output = tmp_path / "t.parquet"
     collect(output, SMALL, CPU)
-    with pytest.raises(FileFaultError, match="exists already"):
-        collect(output, SMALL, CPU)
-    accepting = CollectOptions(device="cpu", libraries_only=True, seed=42, accept_finished=True)
     before = output.read_bytes()
-    result = collect(output, SMALL, accepting)
+    left_by_a_kill = tmp_path / "t.parquet.parts"
+    left_by_a_kill.mkdir()
+    result = collect(output, SMALL, CPU)
     assert result.reused
     assert len(result.dataset.problems) == 12
     assert output.read_bytes() == before
+    assert not left_by_a_kill.exists()
     with pytest.raises(FileFaultError, match="not known to be collected with these options"):
-        collect(output, ShapeSampling(3, max_size=64), accepting)
+        collect(output, ShapeSampling(3, max_size=64), CPU)
+    output.write_text("not a dataset")
+    with pytest.raises(FileFaultError, match="exists already, and is not known"):
+        collect(output, SMALL, CPU)
     again = CollectOptions(device="cpu", libraries_only=True, seed=42, overwrite=True)
     assert not collect(output, SMALL, again).reused
 

@@ -1,11 +1,18 @@
 """train() as a Python function; tests/cli has the command."""
 
 import csv
+import resource
+import signal
+from dataclasses import replace
 
 import pytest
 
+from torch_diode.candidates import candidate_space
 from torch_diode.files.datasets import read_dataset, write_dataset
+from torch_diode.heuristics import ModelHeuristic
 from torch_diode.model.checkpoint import load_model, load_weights
+from torch_diode.model.wrapper import ModelWrapper
+from torch_diode.toolkit import baselines
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.toolkit.training.train import train
 from torch_diode.types.errors import (
@@ -14,6 +21,7 @@ from torch_diode.types.errors import (
     InvalidValueError,
     MissingPartError,
 )
+from torch_diode.types.problem import MMShape
 
 QUICK = {"num_epochs": 3, "hidden_dim": 16, "num_layers": 1}
 
@@ -150,3 +158,56 @@ def test_faults_of_options_are_found_before_the_data_is_read(tmp_path):
         train("no.parquet", tmp_path / "m.pt", TrainOptions(init_from="no.pt"))
     with pytest.raises(MissingPartError, match="device: got 'abacus'"):
         train("no.parquet", tmp_path / "m.pt", device="abacus")
+
+
+def test_the_model_is_written_though_a_baseline_cannot_be_had(dataset, tmp_path, monkeypatch):
+    def without_triton(*_):
+        raise ModuleNotFoundError("No module named 'triton'")
+
+    monkeypatch.setattr(baselines, "_default_list_regrets", without_triton)
+    result = train(dataset, tmp_path / "m.pt", TrainOptions(**QUICK))
+    assert load_model(tmp_path / "m.pt").metadata == result.metadata
+    (note,) = (note for note in result.notes if "default list" in note)
+    assert "no default list to compare with: ModuleNotFoundError" in note
+
+
+def test_a_full_disk_is_one_sentence_and_keeps_what_was_trained(dataset, tmp_path):
+    """The limit on a file's size ends writes as a full disk does, with another number."""
+    options = TrainOptions(**{**QUICK, "num_epochs": 6})
+
+    def fill_the_disk(report):
+        if report.stage == "Training" and report.done == 4:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with pytest.raises(FileFaultError, match=r"m\.pt.*: File too large"):
+            train(dataset, tmp_path / "m.pt", options, progress=fill_the_disk)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert [file.name for file in tmp_path.iterdir()] == ["m.pt.state"]
+    assert train(dataset, tmp_path / "m.pt", options).is_written
+
+
+def test_what_the_scores_say_nothing_about_is_noted(dataset, tmp_path):
+    result = train(dataset, tmp_path / "m.pt", TrainOptions(**QUICK), ops=["bmm"])
+    (note,) = (note for note in result.notes if note.startswith("none of the problems scored on"))
+    assert "op=mm, op=addmm" in note
+    assert "op=bmm" not in note
+
+
+def test_a_model_that_loses_to_aten_says_so_and_only_shortlists(dataset, tmp_path, h200):
+    result = train(dataset, tmp_path / "m.pt", TrainOptions(**QUICK))
+    metadata, weights = load_weights(tmp_path / "m.pt")
+    assert metadata.scores["worse_than_aten"] == result.worse_than_aten
+    loses = replace(metadata, scores={"worse_than_aten": ["op=mm"]})
+    heuristic = ModelHeuristic(ModelWrapper(loses, weights))
+    for op, expected in (("mm", True), ("addmm", False)):
+        problem = MMShape(op, 512, 512, 512)
+        ranking = heuristic.rank(problem, candidate_space(problem, h200), h200)
+        assert ranking.only_shortlists == expected
+        assert (
+            "ATen alone was better on its held-out problems (op=mm)" in ranking.note
+        ) == expected

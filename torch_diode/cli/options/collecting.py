@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
-from torch_diode.cli.options.parameters import build, complete
+from torch_diode.cli.options.parameters import Overwrite, build, complete
 from torch_diode.collection.sampling_options import ShapeSampling
 from torch_diode.toolkit.collecting.collect import METHODS, SEARCH_SPACES, CollectOptions
 from torch_diode.types import validation
@@ -94,7 +94,7 @@ class RunOptions:
     ray: Annotated[
         str | None, typer.Option(help="Address of a Ray cluster to time on: auto, or host:6379.")
     ] = None
-    overwrite: Annotated[bool, typer.Option(help="Replace the output if it exists.")] = False
+    overwrite: Overwrite = False
 
 
 class NoiseOption:

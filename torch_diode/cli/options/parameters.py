@@ -6,12 +6,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import typer
 
 from torch_diode.types.problem import DTYPES, OPS
 
 Command = TypeVar("Command", bound=Callable[..., None])
 Options = TypeVar("Options")
+
+Overwrite = Annotated[bool, typer.Option(help="Replace what exists of the output.")]
+"""The one way to have a command replace a file."""
 
 
 def taking(*groups: type) -> Callable[[Command], Command]:

@@ -50,7 +50,8 @@ def serve(connection: Connection) -> None:
     libraries = cpu_libraries() if chip.kind == CPU else {}
     connection.send(NodeReady(chip, len(devices.names), versions(), libraries))
     settings: TimingSettings = connection.recv()
-    processes = node_settings.processes or compiling_processes(chip.kind == CPU)
+    most = os.cpu_count() or 1
+    processes = min(node_settings.processes, most) or compiling_processes(chip.kind == CPU)
     while True:
         with Scheduler(settings, devices.names, processes) as scheduler:
             settings = _time(connection, scheduler)

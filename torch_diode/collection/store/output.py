@@ -7,6 +7,7 @@ they are merged into the output and the directory is deleted.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -20,11 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from torch_diode.collection.store.journal import DISCARDED, TimingStore
-from torch_diode.files.atomic import write_text
+from torch_diode.files.atomic import refuse_existing, write_text
 from torch_diode.files.datasets import FORMS, form_of, read_dataset, write_dataset
 from torch_diode.files.file_errors import naming_file
+from torch_diode.files.json import loads
 from torch_diode.types.dataset import Dataset, Provenance
-from torch_diode.types.errors import FileFaultError
+from torch_diode.types.errors import DiodeError, FileFaultError, InvalidValueError
 
 SETTINGS = "settings.txt"
 """JSON with another ending: the `.json` files of a directory are read as datasets."""
@@ -92,6 +94,7 @@ class PartialOutput:
         path = self.directory / SETTINGS
         saved = _read_settings(path)
         if saved is None:
+            self._refuse_foreign()
             write_text(path, json.dumps(self._settings, indent=1))
             return
         for name in dict.fromkeys([*saved, *self._settings]):
@@ -104,11 +107,21 @@ class PartialOutput:
                     "--output, or delete that directory"
                 )
 
+    def _refuse_foreign(self) -> None:
+        """Refuse a directory of somebody else's files, which would be deleted in the end."""
+        others = [path.name for path in self.directory.iterdir() if not path.name.startswith(".")]
+        if others:
+            self.close()
+            raise FileFaultError(
+                f"{self.directory}: got a directory that no collection made, with "
+                f"{others[0]!r:.60}; expected none; choose another --output"
+            )
+
     def store(self, provenance: Provenance) -> WatchedStore:
         """Create the store in this directory."""
         return WatchedStore(self.directory, provenance)
 
-    def finish(self, form: str, before: Dataset | None = None) -> Dataset:
+    def finish(self, form: str, before: Dataset | None = None, overwrite: bool = True) -> Dataset:
         """Write all timings to the output, then delete the directory. Those of `before` are kept
         too, without what was timed again."""
         merged = read_dataset(self.directory, ("parquet",), duplicates="first")
@@ -116,11 +129,15 @@ class PartialOutput:
             merged = Dataset.merge([before, merged], duplicates="last")
         counts = [int(text.split()[0]) for text in merged.provenance.get(DISCARDED, ())]
         dataset = Dataset(merged.table, {**merged.provenance, DISCARDED: (str(sum(counts)),)})
-        write_dataset(dataset, self.output, form)
+        write_dataset(dataset, self.output, form, overwrite)
+        self.remove()
+        return dataset
+
+    def remove(self) -> None:
+        """Delete the directory."""
         self.close()
         with naming_file(self.directory):
             shutil.rmtree(self.directory)
-        return dataset
 
     def close(self) -> None:
         """Release the directory."""
@@ -144,12 +161,8 @@ def output_file(output: Path, form: str | None) -> tuple[Path, str]:
 
 def check_writable(output: Path, overwrite: bool, option: str = "--output") -> None:
     """Raise if an output exists or cannot be written."""
+    refuse_existing(output, overwrite)
     with naming_file(output):
-        exists = output.exists()
-        if exists and not overwrite:
-            raise FileFaultError(
-                f"{output}: exists already; choose another name or give --overwrite"
-            )
         if output.is_dir():
             raise FileFaultError(f"{output}: got a directory; expected the name of a file")
         nearest = next(path for path in output.absolute().parents if path.exists())
@@ -167,27 +180,32 @@ def settings_digest(settings: Mapping[str, Any]) -> str:
 
 def check_finished(output: Path, settings: Mapping[str, Any]) -> None:
     """Raise unless an existing output was collected with these settings."""
-    digests = read_dataset(output).provenance.get(FINISHED, ())
+    digests: tuple[str, ...] = ()
+    with contextlib.suppress(DiodeError):
+        digests = read_dataset(output).provenance.get(FINISHED, ())
     if digests != (settings_digest(settings),):
         raise FileFaultError(
             f"{output}: exists already, and is not known to be collected with these options; "
-            "choose another name, or give --overwrite to collect it again or --skip-collection to "
-            "use it as it is"
+            "choose another name, or give --overwrite to collect it again or, to "
+            "collect-and-train, --skip-collection to use it as it is"
         )
 
 
 def _read_settings(path: Path) -> dict[str, Any] | None:
     with naming_file(path):
-        text = path.read_text() if path.exists() else None
-    if text is None:
+        data = path.read_bytes() if path.exists() else None
+    if data is None:
         return None
     try:
-        return dict(json.loads(text))
-    except (TypeError, ValueError):
+        settings = loads(data)
+    except InvalidValueError:
+        settings = None
+    if not isinstance(settings, dict):
         raise FileFaultError(
-            f"{path}: got invalid settings; expected JSON; delete {path.parent} or choose another "
-            "--output"
-        ) from None
+            f"{path}: got invalid settings; expected JSON; the timings beside it are whole: read "
+            f"them with `torch-diode convert {path.parent} --output F`, or choose another --output"
+        )
+    return settings
 
 
 def _shortened(value: Any) -> str:

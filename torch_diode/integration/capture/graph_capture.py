@@ -9,16 +9,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import torch
 import torch._inductor.config as inductor_config
 from torch.fx import Graph, GraphModule
+from torch.fx.node import map_aggregate
 
+from torch_diode.integration import registration
 from torch_diode.integration.capture.fake_gpu import Input, Lowered, lower, pretend
 from torch_diode.integration.deciding.choice_builder import keep_single_choice
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.device_hardware import pretending
+from torch_diode.integration.hooks.fallback import fault_of
+from torch_diode.integration.settings import Settings
 from torch_diode.types.hardware import Hardware
 
 _CONFIG = (
@@ -40,16 +45,28 @@ class CapturedGraph:
     """In order; a number for a size that is an input itself."""
     config: Mapping[str, Any]
     """The Inductor config that decisions depend on."""
+    settings: Settings | None
+    """The settings torch-diode had then; None where it was off."""
+
+
+class Capture(list[CapturedGraph]):
+    """The graphs captured, and the reasons for those that could not be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: list[str] = []
 
 
 @contextlib.contextmanager
-def capturing() -> Iterator[list[CapturedGraph]]:
+def capturing() -> Iterator[Capture]:
     """Capture every graph compiled inside the `with`; caches are off, as hits compile nothing."""
-    graphs: list[CapturedGraph] = []
+    graphs = Capture()
     before = inductor_config.post_grad_custom_pre_pass
 
     def capture(graph: Graph) -> None:
-        graphs.append(_captured(graph))
+        fault = fault_of(lambda: graphs.append(_captured(graph)))
+        if fault:  # the program's own compile goes on
+            graphs.faults.append(f"a graph was not captured: {fault}")
         if callable(before):
             before(graph)
 
@@ -87,11 +104,17 @@ def lower_on(captured: CapturedGraph, hardware: Hardware) -> Lowered:
 
 
 def _captured(graph: Graph) -> CapturedGraph:
-    owner = graph.owning_module
-    module = GraphModule(owner if owner is not None else torch.nn.Module(), _moved(graph))
-    inputs = tuple(map(_input, graph.find_nodes(op="placeholder")))
+    owner = graph.owning_module if graph.owning_module is not None else torch.nn.Module()
+    moved = _moved(graph)
+    constants = _lift_constants(moved, owner)
+    inputs = (*constants, *(_input(n.meta["val"]) for n in graph.find_nodes(op="placeholder")))
     config = inductor_config.get_config_copy()
-    return CapturedGraph(module, inputs, {name: config[name] for name in _CONFIG})
+    return CapturedGraph(
+        GraphModule(owner, moved),
+        inputs,
+        {name: config[name] for name in _CONFIG},
+        registration.current_settings(),
+    )
 
 
 def _moved(graph: Graph) -> Graph:
@@ -99,13 +122,29 @@ def _moved(graph: Graph) -> Graph:
     copied = Graph()
     copied.output(copied.graph_copy(graph, {}))
     for node in copied.nodes:
-        if "device" in node.kwargs:
-            node.kwargs = {**node.kwargs, "device": torch.device("cuda", 0)}
+        node.args, node.kwargs = map_aggregate((node.args, node.kwargs), _on_gpu)
     return copied
 
 
-def _input(node: Any) -> Input | int:
-    value = node.meta["val"]
+def _on_gpu(argument: Any) -> Any:
+    is_cpu = isinstance(argument, torch.device) and argument.type == "cpu"
+    return torch.device("cuda", 0) if is_cpu else argument
+
+
+def _lift_constants(graph: Graph, owner: torch.nn.Module) -> list[Input | int]:
+    """Make inputs of the constants that lie on this machine's device, before the other inputs."""
+    lifted: list[Input | int] = []
+    for node in graph.find_nodes(op="get_attr"):
+        value = attrgetter(node.target)(owner)
+        if isinstance(value, torch.Tensor) and value.device.type == "cpu" and value.dim():
+            with graph.inserting_before():  # as the first node
+                node.replace_all_uses_with(graph.placeholder(f"constant_{len(lifted)}"))
+            graph.erase_node(node)
+            lifted.insert(0, _input(value))
+    return lifted
+
+
+def _input(value: Any) -> Input | int:
     if isinstance(value, torch.Tensor):
         shape = tuple(map(torch_compat.traced_size, value.shape))
         return Input(shape, value.dtype, tuple(map(torch_compat.traced_size, value.stride())))

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from torch_diode.files.atomic import replacing
-from torch_diode.model.checkpoint import read_tensors
+from torch_diode.model.checkpoint import read_tensors, write_tensors
 from torch_diode.model.evaluation.scoring import best_shift, predict_log_ratio, regret_scores
 from torch_diode.model.networks import file_names, module_names
 from torch_diode.model.networks.timing_models import DeepMatmulTimingModel, build_network
@@ -313,8 +313,7 @@ class _Run:
             "optimizer": self.optimizer.state_dict(),
             "history": self.history,
         }
-        with replacing(path) as temporary:
-            torch.save(state, temporary)
+        write_tensors(path, state)
 
     def resume(self, path: Path) -> bool:
         """Load the state of a run with the same options and data; False if there is none."""

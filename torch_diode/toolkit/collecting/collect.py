@@ -50,8 +50,6 @@ class CollectOptions:
     """Address of a Ray cluster to time on: `auto` or `host:6379`."""
     overwrite: bool = False
     """Replace an output that exists."""
-    accept_finished: bool = False
-    """Use an output that was finished with the same settings as it is."""
     seed: int = 0
     device: str | None = None
     """torch device, such as `cuda:1`; the default is every GPU."""
@@ -110,7 +108,8 @@ def collect(
     """Time every candidate on the problems and write one dataset.
 
     A run that was killed or interrupted goes on where it stopped when it is called again with the
-    same arguments: finished problems are kept beside the output until all are done.
+    same arguments: finished problems are kept beside the output until all are done. An output that
+    was finished with the same arguments is used as it is.
     """
     chosen = problems if isinstance(problems, ShapeSampling) else select_problems(problems)
     from torch_diode.toolkit.collecting.run import CollectionRun

@@ -10,7 +10,8 @@ from typing import Any
 
 from torch_diode.collection.sampling_options import ShapeSampling
 from torch_diode.collection.store.output import check_writable, output_file
-from torch_diode.files.file_errors import existing, naming_file
+from torch_diode.files.atomic import refuse_existing
+from torch_diode.files.file_errors import existing
 from torch_diode.model.checkpoint import load_weights
 from torch_diode.toolkit.collecting.collect import CollectionResult, CollectOptions, collect
 from torch_diode.toolkit.collecting.create_validation import create_validation
@@ -60,7 +61,7 @@ def collect_and_train(
         output,
         Path(model),
         sampling,
-        replace(options or CollectOptions(), accept_finished=True),
+        options or CollectOptions(),
         training or TrainOptions(),
         Path(validation or output.with_name(f"{output.stem}_validation{output.suffix}")),
         replace(sampling, num_shapes=validation_shapes),
@@ -159,15 +160,13 @@ class _Pipeline:
             self._check_validation_set()
 
     def _check_training(self) -> None:
-        with naming_file(self.model):
-            is_there = self.model.exists()
-        if is_there and not self.options.overwrite:
-            raise FileFaultError(
-                f"{self.model}: exists already; choose another name, or give --overwrite to train "
-                "it again or --skip-training to validate it"
-            )
+        remedy = (
+            "choose another name, or give --overwrite to train it again or --skip-training to "
+            "validate it"
+        )
+        refuse_existing(self.model, self.options.overwrite, remedy)
         check_writable(self.model, self.options.overwrite, "--model")
-        check_training(self.model, self.training, self.options.device)
+        check_training(self.model, self.training, self.options.device, self.options.overwrite)
 
     def _check_card(self) -> None:
         """Refuse a model whose card would replace a dataset."""

@@ -55,7 +55,7 @@ class CollectionRun:
     ) -> None:
         self.options, self.progress = options, progress
         self.file, self._form = output_file(Path(output), options.format)
-        check_writable(self.file, options.overwrite or options.accept_finished)
+        check_writable(self.file, overwrite=True)  # one that is there may be finished
         if options.ray and options.method == "feedback":
             raise InvalidValueError(
                 "--ray: got --method feedback; expected sweep, which is what machines share"
@@ -76,6 +76,7 @@ class CollectionRun:
             self._versions = self._cluster.ready.versions
             self._libraries = self._cluster.ready.libraries
         else:
+            _check_processes(options.processes)
             self._devices = _devices(options.device, options.workers)
             self.hardware = self._devices.hardware
             if self.hardware.kind == CPU:
@@ -110,8 +111,9 @@ class CollectionRun:
         """
         plan.check_problems(problems, self.hardware)
         settings = self._settings(command, problems, settings)
-        if self.options.accept_finished and not self.options.overwrite and self.file.exists():
+        if not self.options.overwrite and self.file.exists():
             check_finished(self.file, settings)
+            PartialOutput(self.file, settings).remove()  # a kill may have left it
             self._message(f"{self.file}: collected already, with the same options")
             return CollectionResult(
                 self.file, read_dataset(self.file), tuple(problems), reused=True
@@ -149,7 +151,7 @@ class CollectionRun:
                         self._time(chip, undone, store)
                 self._wrong = timed.wrong
                 self._report_losses()
-            return parts.finish(self._form)
+            return parts.finish(self._form, overwrite=self.options.overwrite)
         except KeyboardInterrupt:
             self._message(
                 f"{parts.directory}: all finished problems kept; the same command continues"
@@ -284,6 +286,15 @@ class CollectionRun:
         for problem in problems:
             device = self.options.device or "cuda"
             store.append(autotune(problem, device, self.options.search_space, clean=True))
+
+
+def _check_processes(count: int) -> None:
+    cores = os.cpu_count() or 1
+    if count > cores:
+        raise InvalidValueError(
+            f"--processes: got {count}; expected at most {cores}, the cores of this machine: more "
+            "would only wait for each other"
+        )
 
 
 def _devices(device: str | None, workers: int) -> Devices:

@@ -69,5 +69,5 @@ def trace(
         )
     shapes = traced.shapes(name)
     if file is not None and len(shapes):
-        write_shapes(shapes, file)
+        write_shapes(shapes, file, overwrite)
     return TraceResult(shapes, traced.left_out, code)

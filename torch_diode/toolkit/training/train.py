@@ -15,11 +15,12 @@ import numpy as np
 import torch
 
 from torch_diode.collection.workers.fork_safety import run_in_subprocess
+from torch_diode.files.atomic import refuse_existing
 from torch_diode.files.file_errors import naming_file
 from torch_diode.model.card import check_card, write_card
 from torch_diode.model.checkpoint import check_suffix, save_model
 from torch_diode.model.evaluation import plots
-from torch_diode.model.evaluation.regret import Times
+from torch_diode.model.evaluation.regret import Times, problem_slices
 from torch_diode.model.evaluation.scoring import (
     EvaluatedPredictions,
     Evaluation,
@@ -28,7 +29,7 @@ from torch_diode.model.evaluation.scoring import (
     with_over_plain,
 )
 from torch_diode.model.features.table import FeatureTable, feature_table
-from torch_diode.model.metadata import ModelMetadata, build_metadata
+from torch_diode.model.metadata import WORSE_THAN_ATEN, ModelMetadata, build_metadata
 from torch_diode.model.networks import LIBRARY
 from torch_diode.model.networks.library_model import Network
 from torch_diode.model.registry import SHIPPED, model_file
@@ -41,7 +42,6 @@ from torch_diode.toolkit.datasets import (
     DatasetSource,
     hardware_of,
     read_all,
-    refuse_existing,
     select_comparable,
     source_name,
 )
@@ -123,24 +123,27 @@ def train(
     A run that was killed continues where the same call is made again.
     """
     refuse_existing(model, overwrite)
-    initial = check_training(model, options, device)
+    initial = check_training(model, options, device, overwrite)
     with _limited_threads():
         whole = read_all(dataset, forms, progress=progress)
         timings = select_comparable(whole, hardware, ops, source_name(dataset), progress)
         chip = hardware_of(timings, device)
         if options.init_from == SHIPPED:
             initial = load_initial(str(model_file(SHIPPED, chip)))
-        return _Run(timings, chip, model, options, initial, seed, device, progress).run()
+        run = _Run(timings, chip, model, options, initial, seed, device, overwrite, progress)
+        return run.run()
 
 
 def check_training(
-    model: Path, options: TrainOptions, device: str | None = None
+    model: Path, options: TrainOptions, device: str | None = None, overwrite: bool = False
 ) -> InitialModel | None:
     """Raise for faults that no dataset would mend; the model to start from, where it is a file."""
     check_suffix(model)
-    check_card(model)
+    check_card(model, overwrite)
     if options.log_dir is not None:
         _make_folder(options.log_dir)
+        for path in _curve_files(model, options.log_dir):
+            refuse_existing(path, overwrite)
     name = options.init_from
     initial = load_initial(name) if name and name != SHIPPED else None
     _training_options(options, initial, 0, device)
@@ -233,6 +236,7 @@ class _Run:
     initial: InitialModel | None
     seed: int
     device: str | None
+    overwrite: bool
     progress: ProgressCallback
 
     def run(self) -> TrainingResult:
@@ -326,29 +330,29 @@ class _Run:
         network = trained.network.to("cpu")
         predicted = predict_times(network, part)
         self._check_converged(predicted)
-        baselines = compute_baselines(part, self.dataset, self.hardware)
-        evaluated = evaluate_predictions(part, predicted, baselines.regrets, baselines.noise_floor)
-        notes = [*baselines.notes, *_regret_before(trained)]
-        metadata = build_metadata(
-            trained, parts.train, self.dataset, self.hardware, evaluated.evaluation
-        )
-        if self.hardware.kind == "cpu":
-            weights = {name: value.numpy() for name, value in network.state_dict().items()}
-            model = ModelWrapper(metadata, weights)
-            decisions = decisions_over_plain(model, part, self.dataset, self.hardware)
-            evaluated = with_over_plain(evaluated, decisions)
+        evaluation = evaluate_predictions(part, predicted).evaluation
+        metadata = build_metadata(trained, parts.train, self.dataset, self.hardware, evaluation)
         if self.options.teachers:
             values = {**metadata.options, "teachers": self.options.teachers}
             metadata = replace(metadata, options=values)
         if self.initial is not None:
             metadata = merge_metadata(metadata, self.initial)
-        worse = [name for name in evaluated.evaluation.worse if _is_decisive(name)]
+        worse = list(metadata.scores[WORSE_THAN_ATEN])
         is_written = not (worse and self.options.must_beat_aten)
+        if is_written:  # before anything else that may fail
+            save_model(self.model, network.state_dict(), metadata, self.overwrite)
         curves = self._write_curves(trained)
+        baselines = compute_baselines(part, self.dataset, self.hardware)
+        evaluated = evaluate_predictions(part, predicted, baselines.regrets, baselines.noise_floor)
+        notes = [*baselines.notes, *_regret_before(trained), *_uncovered(part)]
+        if self.hardware.kind == "cpu":
+            weights = {name: value.numpy() for name, value in network.state_dict().items()}
+            model = ModelWrapper(metadata, weights)
+            decisions = decisions_over_plain(model, part, self.dataset, self.hardware)
+            evaluated = with_over_plain(evaluated, decisions)
         cards: list[Path] = []
         if is_written:
-            save_model(self.model, network.state_dict(), metadata)
-            cards = write_card(self.model, metadata, evaluated, scored_on, notes)
+            cards = write_card(self.model, metadata, evaluated, scored_on, notes, self.overwrite)
             self._remove_states()
         return TrainingResult(
             self.model,
@@ -376,15 +380,18 @@ class _Run:
         folder = self.options.log_dir
         if folder is None:
             return []
-        csv = folder / f"{self.model.stem}-history.csv"
+        csv, svg = _curve_files(self.model, folder)
         trainer.write_history(csv, trained.history)
-        svg = csv.with_name(f"{self.model.stem}-curves.svg")
         try:
             plots.training_curves(svg, trained.history)
         except MissingPartError as fault:
             self._message(f"{csv}: the curves as numbers; {fault}")
             return [csv]
         return [csv, svg]
+
+
+def _curve_files(model: Path, folder: Path) -> tuple[Path, Path]:
+    return folder / f"{model.stem}-history.csv", folder / f"{model.stem}-curves.svg"
 
 
 def _make_folder(path: Path) -> None:
@@ -402,6 +409,20 @@ def _scored_part(parts: SplitTables) -> tuple[FeatureTable, str]:
         f"the {count:,} problems training stopped by: too few to hold out others, so the scores "
         "flatter it; collect a validation set"
     )
+
+
+def _uncovered(part: FeatureTable) -> list[str]:
+    """A note on the kinds of problems that the scores say nothing about."""
+    numbers = np.unique(part.with_a_choice().group)
+    slices = problem_slices(part.arrays.take(numbers), part.roofline[numbers])
+    kinds = ("op=", "precision=", "layout=", "size=")
+    missing = [n for n, m in slices.items() if n.startswith(kinds) and "," not in n and not m.any()]
+    if not missing:
+        return []
+    return [
+        f"none of the problems scored on is {', '.join(missing)}: how good the model is there is "
+        "not known; validate it on problems that are"
+    ]
 
 
 def _count_choices(table: FeatureTable) -> int:
@@ -424,7 +445,3 @@ def _regret_before(trained: Trained[Network]) -> list[str]:
         f"on the problems training stopped by, regret@1 was {first['regret@1']:.4f} before and "
         f"is {best:.4f} now"
     ]
-
-
-def _is_decisive(slice_name: str) -> bool:
-    return slice_name.startswith(("all", "op=", "precision=")) and "," not in slice_name

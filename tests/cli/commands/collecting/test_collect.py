@@ -156,6 +156,7 @@ def test_a_lost_timing_process_is_replaced_and_a_killed_collector_leaves_none(fo
         (["--num-shapes", "0"], "num-shapes: got 0; expected a whole number from 1"),
         (["--workers", "2"], "--workers: got 2; expected one on a CPU"),
         (["--threads", "1", "4000"], "--threads: got 4000; expected at most"),
+        (["--processes", "2147483647"], "--processes: got 2147483647; expected at most"),
         (["--log-normal", "--log-normal-m-std", "-1"], "log-normal-m-std: got -1.0"),
         (["--method", "feedback"], "feedback: got the CPU; expected a GPU"),
         (["--min-size", "8", "--max-size", "8", "--num-shapes", "99"], "widen --min-size"),

@@ -31,7 +31,8 @@ def program(tmp_path):
 
 def test_a_program_runs_with_its_arguments_and_ends_the_command_with_its_exit_code(program):
     script = program("import sys\nprint('given', sys.argv[1:])\nsys.exit(int(sys.argv[1]))")
-    ended = torch_diode("explain", script, "7", "--steps", "3", "--json", "--hardware", "abacus")
+    given = ("7", "--steps", "3", "--json", "--hardware", "abacus")
+    ended = torch_diode("explain", script, *given, TORCH_DIODE="1")
     assert ended.returncode == 7, ended.stderr
     assert "given ['7', '--steps', '3', '--json', '--hardware', 'abacus']" in ended.stdout
     assert "no decisions recorded" in ended.stdout
@@ -47,11 +48,81 @@ def test_decisions_as_on_a_chip_are_shown_even_of_a_program_that_fails(program):
     assert "model nvidia-h200" in ended.out
 
 
+HARD = """
+import torch
+torch.compiler.reset()
+table = torch.nn.Embedding(16, 8)
+
+def run(w):
+    return (torch.rand(8, 8) @ w).sum() + table(torch.arange(8)).sum()
+
+torch.compile(run)(torch.randn(8, 8, requires_grad=True)).backward()
+torch.compile(lambda a: a @ a + torch.tensor([1.0, 2.0]))(torch.ones(2, 2))
+print("the program has run")
+"""
+
+
+def test_a_graph_that_cannot_be_lowered_is_one_line_and_the_others_are_explained(program):
+    ended = inside("explain", "--hardware", "nvidia-h200", program(HARD))
+    assert ended.code == 0, ended.err
+    assert "the program has run" in ended.out
+    assert "mm:2x2x2:float32:nn" in ended.out
+    notes = [line for line in ended.err.splitlines() if "cannot be lowered" in line]
+    assert notes
+    assert all(line.startswith("graph ") and "nvidia-h200: " in line for line in notes)
+
+
+OWN = """
+import torch, torch_diode as td
+torch.compiler.reset()
+
+@td.heuristic("matmul")
+def never(problem, candidates):
+    return None
+
+@td.heuristic("matmul")
+def my_rule(problem, candidates):
+    return [c for c in candidates if c.template == "aten"]
+
+BODY
+torch.compile(torch.mm)(torch.randn(64, 64), torch.randn(64, 64))
+"""
+
+
+@pytest.mark.parametrize("hardware", ["nvidia-h200", "amd-zen5"])
+def test_what_the_program_enables_decides_or_nobody_does(hardware, program):
+    for body, source in {
+        "td.enable(my_rule)": "my_rule",
+        "td.enable(td.Chain(never, my_rule))": "my_rule",
+    }.items():
+        ended = inside("explain", "--hardware", hardware, program(OWN.replace("BODY", body)))
+        (row,) = (line for line in ended.out.splitlines() if line.startswith("mm:64x64x64"))
+        assert f"  {source}  " in row
+    ended = inside("explain", "--hardware", hardware, program(OWN.replace("BODY", "td.disable()")))
+    assert "no decisions recorded" in ended.out
+    assert "torch-diode is off (" in ended.out
+    assert "torch decides" in ended.err
+
+
+def test_a_program_that_closes_standard_output_is_one_sentence(program):
+    ended = torch_diode("explain", program("import sys\nsys.stdout.close()"))
+    assert ended.returncode == 2
+    assert ended.stderr == "torch-diode: standard output: I/O operation on closed file.\n"
+
+
+def test_switched_off_nobody_decides(program):
+    for chip in ("nvidia-h200", "amd-zen5"):
+        ended = torch_diode("explain", "--hardware", chip, program(COMPILES), TORCH_DIODE="0")
+        assert ended.returncode == 0, ended.stderr
+        assert "no decisions recorded\ntorch-diode is off (" in ended.stdout
+
+
 def test_programs_get_json_alone_on_standard_output(program, monkeypatch):
     """Whatever way the program prints, and for a chip without a model."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     ended = torch_diode(
-        "explain", "--json", "--hardware", "nvidia-a100", program(COMPILES + PRINTS)
+        *("explain", "--json", "--hardware", "nvidia-a100", program(COMPILES + PRINTS)),
+        TORCH_DIODE="1",
     )
     (decision,) = json.loads(ended.stdout)
     assert decision["problem"]["M"] == 8

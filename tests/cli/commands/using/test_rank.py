@@ -74,7 +74,7 @@ def test_a_chip_that_a_compile_would_not_ask_the_model_for_is_told_of(ask, tmp_p
 )
 def test_a_bad_line_is_named_and_an_earlier_output_stays(ask, line, said, tmp_path):
     (tmp_path / "ranked.jsonl").write_text("earlier")
-    assert said in told_off(*ask(PROBLEM, line))
+    assert said in told_off(*ask(PROBLEM, line, more=("--overwrite",)))
     assert (tmp_path / "ranked.jsonl").read_text() == "earlier"
     assert len(list(tmp_path.iterdir())) == 2
 

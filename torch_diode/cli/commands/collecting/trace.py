@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from torch_diode.cli.console.output import print_line
+from torch_diode.cli.options.parameters import Overwrite
 
 
 def trace(
     context: typer.Context,
     output: Annotated[Path, typer.Option("--output", "-o", help="Shape set to write (.json).")],
     script: Annotated[Path, typer.Argument(help="Python program to run, or -m and a module.")],
-    overwrite: Annotated[bool, typer.Option(help="Replace the output if it exists.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Run a program, and write the matmul problems of its compiled graphs, with counts.
 

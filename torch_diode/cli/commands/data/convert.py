@@ -9,7 +9,7 @@ import typer
 
 from torch_diode.cli.console.output import note_progress, print_line
 from torch_diode.cli.options import filters
-from torch_diode.cli.options.parameters import complete
+from torch_diode.cli.options.parameters import Overwrite, complete
 from torch_diode.toolkit import datasets
 from torch_diode.types.dataset import DUPLICATES
 
@@ -27,7 +27,7 @@ def convert(
             autocompletion=complete(DUPLICATES),
         ),
     ] = "refuse",
-    overwrite: Annotated[bool, typer.Option(help="Replace the output if it exists.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Convert, merge and filter datasets; the output's ending names its form.
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from torch_diode.cli.console.progress import ConsoleProgress
+from torch_diode.cli.options.parameters import Overwrite
 from torch_diode.toolkit import datasets
 
 
@@ -16,7 +17,7 @@ def convert_json_to_msgpack(
     output_dir: Annotated[
         Path | None, typer.Option(help="Where to write; beside each input if not given.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace outputs that exist.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Convert JSON datasets to MessagePack, file by file.
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from torch_diode.cli.console.output import print_line
+from torch_diode.cli.options.parameters import Overwrite
 from torch_diode.model.registry import SHIPPED
 
 
@@ -26,6 +27,7 @@ def report(
     default_list: Annotated[
         bool, typer.Option(help="Compare with Inductor's default list (some seconds).")
     ] = True,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write a report: regret, predicted against measured, worst decisions, where which kernel wins.
 
@@ -42,6 +44,7 @@ def report(
             hardware=hardware_name,
             score=score,
             default_list=default_list,
+            overwrite=overwrite,
             progress=progress,
         )
     first = result.validation.evaluation.model["all"][0]

@@ -10,11 +10,12 @@ import typer
 
 from torch_diode.cli.console.output import note, note_progress, print_json, print_line, print_table
 from torch_diode.cli.options import filters
+from torch_diode.cli.options.parameters import Overwrite
+from torch_diode.files.atomic import refuse_existing
 from torch_diode.files.json import write_json
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.files.tables import read_table, table_to, write_table
 from torch_diode.files.torch_lookup_table import inductor_table
-from torch_diode.toolkit.datasets import refuse_existing
 from torch_diode.toolkit.tables import build_table, build_table_from_model, merge_tables
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.problem import MMShape
@@ -30,7 +31,6 @@ app = typer.Typer(
 )
 
 TableFile = Annotated[Path, typer.Argument(help="Table file (JSON or MessagePack).")]
-Overwrite = Annotated[bool, typer.Option(help="Replace the output if it exists.")]
 
 
 @app.command()
@@ -76,7 +76,7 @@ def build(
         raise InvalidValueError(
             "table build: expected --dataset, with or without --ranges, or --model with --shapeset"
         )
-    write_table(table, output)
+    write_table(table, output, overwrite)
     print_line(f"{output}: {len(table):,} rows for {', '.join(table.hardware)}")
 
 
@@ -93,7 +93,7 @@ def merge(
     """
     refuse_existing(output, overwrite)
     table = merge_tables(tables)
-    write_table(table, output)
+    write_table(table, output, overwrite)
     print_line(f"{output}: {len(table):,} rows for {', '.join(table.hardware)}")
 
 
@@ -159,7 +159,7 @@ def export(
         raise EmptySelectionError(
             f"{table}: got no row for a GPU; expected some, torch's form has no CPUs"
         )
-    write_json(output, entries, depth=2)
+    write_json(output, entries, 2, overwrite)
     ranged = list(contents.rows_with_range())
     if ranged:
         note(

@@ -11,7 +11,7 @@ from torch_diode.cli.console.output import print_line, print_notes
 from torch_diode.cli.options import filters
 from torch_diode.cli.options import training as options
 from torch_diode.cli.options.default_paths import MODEL, written_dataset
-from torch_diode.cli.options.parameters import build, complete, taking
+from torch_diode.cli.options.parameters import Overwrite, build, complete, taking
 from torch_diode.files.datasets import FORMS
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.types.errors import InvalidValueError
@@ -43,7 +43,7 @@ def train(
     ] = None,
     hardware_name: filters.HardwareName = None,
     op_name: filters.OpName = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace the model if it exists.")] = False,
+    overwrite: Overwrite = False,
     **given: Any,
 ) -> None:
     """Train a model; the defaults are those of the shipped model.

@@ -17,6 +17,7 @@ from torch_diode.cli.console.output import (
 )
 from torch_diode.cli.options import filters
 from torch_diode.cli.options.default_paths import VALIDATION, written_dataset
+from torch_diode.cli.options.parameters import Overwrite
 from torch_diode.model.registry import SHIPPED
 from torch_diode.toolkit.datasets import refuse_same
 
@@ -39,6 +40,7 @@ def validate_max_autotune(
         Path, typer.Option("--output", "-o", help="Where the analysis goes.")
     ] = ANALYSIS,
     as_json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Compare a model's first 1, 3, 5, 10 and 20 candidates with a solution's configs.
 
@@ -52,11 +54,13 @@ def validate_max_autotune(
     all          5     1.0661      1.0000   0.9561   0.9441   0.9441   0.9441   0.9441
     mm           5     1.0661      1.0000   0.9561   0.9441   0.9441   0.9441   0.9441
     """
+    from torch_diode.files.atomic import refuse_existing
     from torch_diode.files.json import write_json
     from torch_diode.toolkit import max_autotune as api
 
     timings = written_dataset(context, dataset, VALIDATION)
     refuse_same(output, max_autotune_solution, timings)
+    refuse_existing(output, overwrite)
     result = api.validate_max_autotune(
         timings,
         max_autotune_solution,
@@ -67,7 +71,7 @@ def validate_max_autotune(
         batch_size=batch_size,
         progress=note_progress,
     )
-    write_json(output, result.to_dict(), 3)
+    write_json(output, result.to_dict(), 3, overwrite)
     if as_json:
         print_json(result.to_dict())
         return

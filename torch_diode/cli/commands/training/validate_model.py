@@ -10,6 +10,7 @@ import typer
 from torch_diode.cli.console.output import note_progress, print_json, print_line, print_notes
 from torch_diode.cli.options import filters
 from torch_diode.cli.options.default_paths import VALIDATION, written_dataset
+from torch_diode.cli.options.parameters import Overwrite
 from torch_diode.model.registry import SHIPPED
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def validate_model(
         bool, typer.Option("--write-card", help="Write the card and its plots beside the model.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Score a model: regret@k with baselines and noise, slices, error of times, worst cases.
 
@@ -54,8 +56,11 @@ def validate_model(
     default list        530   1.0255        -        -        -        -   1.129   1.220   1.320
     ...
     """
+    from torch_diode.model.card import check_card
     from torch_diode.toolkit.validate import validate
 
+    if write_card and model != SHIPPED:
+        check_card(Path(model), overwrite)
     result = validate(
         model,
         written_dataset(context, dataset, VALIDATION),
@@ -66,7 +71,7 @@ def validate_model(
         progress=note_progress,
     )
     if write_card:
-        result.write_card()
+        result.write_card(overwrite)
     if as_json:
         print_json(result.to_dict(top_n_worst))
     else:

@@ -41,8 +41,8 @@ def explain(
 
     with stdout_to_stderr() if as_json else contextlib.nullcontext():
         result = explain_program(script, context.args, hardware=hardware, threads=threads)
-    if result.note:
-        note(result.note)
+    for text in result.notes:
+        note(text)
     if as_json:
         print_json([_as_json(decision) for decision in result.decisions])
     else:

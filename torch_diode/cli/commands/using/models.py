@@ -84,4 +84,4 @@ def _show_card(registry: ModelRegistry, entry: dict[str, Any]) -> None:
         print_json(entry["card"])
         return
     with naming_file(path):
-        print_line(path.read_text(encoding="utf-8"))
+        print_line(path.read_text(encoding="utf-8", errors="replace"))

@@ -10,7 +10,7 @@ import typer
 
 from torch_diode.cli.commands.using.predict import ModelFile
 from torch_diode.cli.console.output import note_progress
-from torch_diode.cli.options import filters
+from torch_diode.cli.options import filters, parameters
 from torch_diode.files.atomic import STDOUT, descriptor
 
 
@@ -26,6 +26,7 @@ def rank(
     top: Annotated[
         int, typer.Option(help="Candidates to write for a problem that names none.", min=1)
     ] = 10,
+    overwrite: parameters.Overwrite = False,
 ) -> None:
     """Rank the candidates of each problem in a file; a bad line stops it, and nothing is written.
 
@@ -42,7 +43,15 @@ def rank(
     from torch_diode.toolkit.predict import rank_file
 
     count = rank_file(
-        input_file, output, hardware, model, top, context.obj.device, note_progress, threads
+        input_file,
+        output,
+        hardware,
+        model,
+        top,
+        context.obj.device,
+        note_progress,
+        threads,
+        overwrite,
     )
     stream = sys.stderr if descriptor(output) == STDOUT else sys.stdout
     stream.write(f"{output}: {count:,} problems ranked\n")

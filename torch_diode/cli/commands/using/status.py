@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from torch_diode.cli.console.output import print_json, print_line, print_table
+
+if TYPE_CHECKING:
+    from torch_diode.toolkit.status import MachineStatus
 
 
 def status(
@@ -15,6 +18,8 @@ def status(
 ) -> None:
     """Show the distribution, the releases, the hardware and what registration did.
 
+    Exit code 1 where a step of it failed, such as for a wrong switch or a missing model.
+
     Example: torch-diode status --json
     """
     from torch_diode.toolkit.status import machine_status
@@ -22,7 +27,13 @@ def status(
     machine = machine_status(context.obj.device)
     if as_json:
         print_json(machine.to_dict())
-        return
+    else:
+        _print(machine)
+    if machine.registration.failed:
+        raise typer.Exit(1)
+
+
+def _print(machine: MachineStatus) -> None:
     rows = [(name, value) for name, value in machine.facts.items() if not isinstance(value, dict)]
     rows += [(f"hardware {name}", value) for name, value in machine.facts["hardware"].items()]
     print_table(("what", "found"), rows)
