@@ -13,7 +13,7 @@ from torch_diode.cli.console.output import note, print_json, print_line
 from torch_diode.cli.options import filters
 from torch_diode.cli.options.parameters import complete
 from torch_diode.hardware import known_names
-from torch_diode.integration.deciding.record import Decision
+from torch_diode.integration.deciding.record import Answered, Decision
 
 
 def explain(
@@ -44,7 +44,8 @@ def explain(
     if result.note:
         note(result.note)
     if as_json:
-        print_json([_as_json(decision) for decision in result.decisions])
+        decisions = [_as_json(decision) for decision in result.decisions]
+        print_json([*decisions, *map(_answered_as_json, result.decisions.answers)])
     else:
         print_line(str(result.decisions))
         print_line(str(result.status))
@@ -60,3 +61,14 @@ def _as_json(decision: Decision) -> dict[str, Any]:
         for ranked in (decision.winner, *decision.runners_up)
     )
     return {**data, "winner": winner, "runners_up": runners_up}
+
+
+def _answered_as_json(answered: Answered) -> dict[str, Any]:
+    data = dataclasses.asdict(answered)
+    question = answered.question
+    data["question"] |= {
+        "decision": question.decision,
+        "asks": question.asks,
+        "hardware": question.hardware.name,
+    }
+    return data
