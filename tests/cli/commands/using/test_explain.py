@@ -83,7 +83,7 @@ with pretend(known("nvidia-h200")), torch_diode.using(looped):
 
 
 def test_answers_to_other_questions_are_shown_too(program):
-    (answered,) = json.loads(inside("explain", "--json", program(ANSWERS)).out)
+    *_, answered = json.loads(inside("explain", "--json", program(ANSWERS)).out)
     assert (answered["answer"], answered["source"], answered["times"]) == (False, "looped", 1)
     question = answered["question"]
     assert (question["decision"], question["asks"]) == ("reduction", "persistent")
