@@ -7,6 +7,8 @@ import pytest
 from tests.samples import H200
 from torch_diode.heuristics.questions import (
     QUESTIONS,
+    AttentionBackward,
+    AttentionForward,
     Convolution,
     CooperativeReduction,
     Fusion,
@@ -26,6 +28,9 @@ SPLIT = ReductionSplit(H200, 1, 64, 512, True)
 CONFIGS = Convolution(H200, (SMALL, LARGE), 100, 64, 32)
 PERSISTENT = PersistentReduction(H200, False, 64, 1 << 16, False, "inner", ("float32",), False)
 FUSION = Fusion(H200, True, NODE, NODE, 4096, True)
+FORWARD = AttentionForward(H200, (SMALL, LARGE), 128, "bfloat16", 0)
+_BLOCKS = (("block_m1", 32), ("block_n1", 64), ("block_m2", 64), ("block_n2", 32))
+BACKWARD = AttentionBackward(H200, (KernelConfig(_BLOCKS, 1, 4),), 128, "bfloat16", 0)
 
 
 def test_a_config_changes_by_the_names_of_its_values():
@@ -56,6 +61,10 @@ def test_a_config_changes_by_the_names_of_its_values():
         (CONFIGS, [SMALL.changed(BLOCK_M=8)]),
         (CONFIGS, [SMALL.changed(num_warps=3)]),
         (CONFIGS, [SMALL.changed(num_stages=0)]),
+        (FORWARD, [SMALL.changed(BLOCK_N=64)]),
+        (FORWARD, [SMALL.changed(BLOCK_M=256)]),
+        (FORWARD, [SMALL.changed(num_stages=3)]),
+        (BACKWARD, [BACKWARD.default[0].changed(block_n1=16)]),
         (CONFIGS, [KernelConfig((("BLOCK_M", 64),), 2, 4)]),
     ],
 )

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from typing import Any
+from typing import Any, cast
 
 import pytest
+import sympy
 import torch
+from torch._higher_order_ops.flex_attention import flex_attention
+from torch._inductor.choices import InductorChoices
+from torch._inductor.graph import GraphLowering
 from torch._inductor.utils import run_and_get_code
 from torch._inductor.virtualized import V
+from torch.nn.attention.flex_attention import BlockMask, noop_mask
 
 from tests.integration.cases import CONFIG, inputs
 from tests.integration.forced import Forced
 from torch_diode.heuristics.custom import CustomAnswer, heuristic
 from torch_diode.heuristics.questions import (
+    AttentionForward,
     Convolution,
     CooperativeReduction,
     Fusion,
@@ -159,6 +166,61 @@ def test_convolutions_get_the_configs_that_are_answered(benchmarked: list[Any]) 
     assert isinstance(question, Convolution)
     assert (question.rows, question.output_channels, question.input_channels) == (25088, 128, 64)
     assert len(question.default) > 2
+
+
+def forward_configs(head_dim: int) -> list[Any]:
+    """The configs Inductor's lowering of flex attention gets from its handler."""
+    release_says = inspect.signature(InductorChoices.get_flex_attention_fwd_configs).parameters
+    length = [sympy.Integer(4096)] if "seq_len" in release_says else []
+    hook: Any = V.choices.get_flex_attention_fwd_configs
+    with V.set_graph_handler(GraphLowering(torch.fx.symbolic_trace(torch.nn.Identity()))):
+        return list(hook(head_dim, *length, torch.bfloat16, "cuda"))
+
+
+@heuristic("attention")
+def frugal(question: Any) -> list[Any] | None:
+    """Half the rows where a head is wide."""
+    if question.asks == "forward" and question.head_dim > 128:
+        return [question.default[0].changed(block_m=64, num_stages=2)]
+    return None
+
+
+@pytest.mark.usefixtures("fake_h200")
+def test_flex_attention_gets_the_configs_that_are_answered() -> None:
+    narrow, wide = forward_configs(128), forward_configs(256)
+    with registration.using(frugal):
+        assert forward_configs(128) == narrow
+        (changed,) = forward_configs(256)
+    own = wide[0]
+    assert type(changed) is type(own)
+    assert (changed.block_m, changed.num_stages) == (64, 2) != (own.block_m, own.num_stages)
+    assert (changed.block_n, changed.num_warps) == (own.block_n, own.num_warps)
+    question = registration.explain().answers[0].question
+    assert isinstance(question, AttentionForward)
+    assert (question.dtype, question.hardware.name) == ("bfloat16", "nvidia-h200")
+
+
+def flex(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, n: Any, i: Any) -> torch.Tensor:
+    mask = BlockMask.from_kv_blocks(
+        n, i, BLOCK_SIZE=1 << 30, mask_mod=noop_mask, compute_q_blocks=False
+    )
+    options: Any = {"BACKEND": "TRITON"}
+    result = flex_attention(q, k, v, lambda score, *_: score, mask.as_tuple(), 0.125, options)
+    return cast("torch.Tensor", result[0])
+
+
+@pytest.mark.skipif(
+    not torch.backends.cuda.is_built() or torch_compat.torch_release() == "2.9.1",
+    reason="flex attention is lowered for CUDA by CUDA builds only, and not on 2.9",
+)
+@pytest.mark.usefixtures("fake_h200")
+def test_flex_attention_is_compiled_with_the_config_that_is_answered() -> None:
+    heads = [Input((2, 8, 1024, 256))] * 3
+    given = [*heads, Input((1, 1, 1), torch.int32), Input((1, 1, 1, 1), torch.int32)]
+    plain = lower(flex, given).source
+    changed = source(flex, given, frugal)
+    assert "BLOCK_M : tl.constexpr = 64" not in plain
+    assert "BLOCK_M : tl.constexpr = 64" in changed
 
 
 @pytest.mark.usefixtures("fake_h200")

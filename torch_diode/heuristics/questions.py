@@ -166,7 +166,7 @@ class FusionPriority(Question):
 
 @dataclass(frozen=True)
 class KernelConfig:
-    """Block sizes by Triton's names, stages and warps of one kernel."""
+    """Block sizes by Inductor's names, stages and warps of one kernel."""
 
     blocks: tuple[tuple[str, int], ...]
     num_stages: int
@@ -194,6 +194,11 @@ class KernelConfig:
     def __str__(self) -> str:
         sizes = "x".join(str(size) for _, size in self.blocks)
         return f"{sizes} stages={self.num_stages} warps={self.num_warps}"
+
+
+def _fits_within(config: KernelConfig, own: KernelConfig) -> bool:
+    within = all(size <= own[name] for name, size in config.blocks)
+    return within and config.num_stages <= own.num_stages
 
 
 @dataclass(frozen=True)
@@ -252,6 +257,53 @@ class DepthwiseConvolution(ConfigQuestion):
     asks = "depthwise"
 
 
+@dataclass(frozen=True)
+class Attention(ConfigQuestion):
+    """The configs of a flex attention kernel: a single one runs without a benchmark, and there is
+    no other kernel to fall back to."""
+
+    decision = "attention"
+
+    head_dim: int
+    dtype: str
+    queries: int
+    """Length of the sequence; 0 where this release of torch does not say."""
+
+    def _check_config(self, config: Any) -> None:
+        """No larger than one of Inductor's own: it then needs no more shared memory, and divides
+        the blocks of a mask that Inductor's divides."""
+        super()._check_config(config)
+        if not any(_fits_within(config, own) for own in self.default):
+            raise self._refused(config, "blocks and stages within those of one config of `default`")
+
+
+@dataclass(frozen=True)
+class AttentionForward(Attention):
+    """The configs of flex attention's forward kernel."""
+
+    asks = "forward"
+
+
+@dataclass(frozen=True)
+class AttentionBackward(Attention):
+    """The configs of flex attention's backward kernel."""
+
+    asks = "backward"
+
+    def _check_config(self, config: Any) -> None:
+        """The blocks of one pass divide each other."""
+        super()._check_config(config)
+        if config["block_n1"] % config["block_m1"] or config["block_m2"] % config["block_n2"]:
+            raise self._refused(config, "block_m1 to divide block_n1, block_n2 to divide block_m2")
+
+
+@dataclass(frozen=True)
+class AttentionDecode(Attention):
+    """The configs of flex attention's kernel for few queries."""
+
+    asks = "decode"
+
+
 QUESTIONS: tuple[type[Question], ...] = (
     PersistentReduction,
     CooperativeReduction,
@@ -260,4 +312,7 @@ QUESTIONS: tuple[type[Question], ...] = (
     DepthwiseConvolution,
     Fusion,
     FusionPriority,
+    AttentionForward,
+    AttentionBackward,
+    AttentionDecode,
 )

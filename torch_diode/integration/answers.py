@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class AnswersIntegration(ChoicesIntegration):
-    """Reductions, convolutions and fusion, by the functions of the settings: of those for a
-    decision the first that does not abstain answers.
+    """Reductions, fusion, convolutions and flex attention, by the functions of the settings: of
+    those for a decision the first that does not abstain answers.
 
     Installed only while there are such functions, and overrides only the hooks of their decisions.
     """

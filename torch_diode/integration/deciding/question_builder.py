@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable
@@ -9,6 +10,10 @@ from typing import Any
 
 from torch_diode.heuristics.questions import (
     LONGEST_PERSISTENT,
+    Attention,
+    AttentionBackward,
+    AttentionDecode,
+    AttentionForward,
     Convolution,
     CooperativeReduction,
     DepthwiseConvolution,
@@ -35,9 +40,9 @@ def answer(hook: str, ask: Ask, own: Any, args: tuple[Any, ...], kwargs: dict[st
     if hook == "get_conv_configs":
         # Inductor gives the sizes to what the hook returns.
         return lambda *sizes, **more: _configs(
-            ask, list(own(*sizes, **more)), lambda default: build(default, *sizes)
+            ask, list(own(*sizes, **more)), lambda **default: build(*sizes, **default)
         )
-    if hook == "get_depthwise_conv_configs":
+    if hook.endswith("_configs"):
         return _configs(ask, own, build)
     answered = ask(build)
     if hook == "score_fusion":
@@ -136,35 +141,44 @@ def _dtypes(parts: Iterable[Any]) -> tuple[str, ...]:
 
 
 def _convolution(
-    own: Any, device_type: str, default: tuple[KernelConfig, ...], *sizes: Any
+    own: Any, device_type: str, *sizes: Any, default: tuple[KernelConfig, ...]
 ) -> Question:
     return Convolution(_hardware(device_type), default, *torch_compat.hints(sizes[:3]))
 
 
-def _depthwise(own: Any, device_type: str, default: tuple[KernelConfig, ...]) -> Question:
+def _depthwise(own: Any, device_type: str, *, default: tuple[KernelConfig, ...]) -> Question:
     return DepthwiseConvolution(_hardware(device_type), default)
 
 
+def _attention(
+    kind: type[Attention], own: Any, *args: Any, default: tuple[KernelConfig, ...]
+) -> Question:
+    head_dim, queries, dtype, device_type = torch_compat.attention_arguments(*args)
+    name = str(dtype).removeprefix("torch.")
+    return kind(_hardware(device_type), default, head_dim, name, queries)
+
+
 def _configs(ask: Ask, own: list[Any], build: Callable[..., Question]) -> list[Any]:
-    """Configs of Triton's, chosen among those of torch's own and made like them."""
+    """Inductor's configs that were answered, and others made like its first."""
     known = {_config(each): each for each in reversed(own)}
-    answered = ask(lambda: build(tuple(map(_config, own)))) if own else None
-    if answered is None:
-        return own
-    first = own[0]
-    others = {name: size for name, size in first.kwargs.items() if not name.startswith("BLOCK")}
-    return [
-        known.get(each)
-        or type(first)(
-            {**others, **dict(each.blocks)}, num_stages=each.num_stages, num_warps=each.num_warps
-        )
-        for each in answered
-    ]
+    answered = ask(lambda: build(default=tuple(map(_config, own)))) if own else None
+    return (
+        own if answered is None else [known.get(each) or _like(own[0], each) for each in answered]
+    )
 
 
 def _config(own: Any) -> KernelConfig:
-    blocks = tuple((n, int(size)) for n, size in own.kwargs.items() if n.startswith("BLOCK"))
-    return KernelConfig(blocks, own.num_stages, own.num_warps)
+    values = getattr(own, "kwargs", None) or vars(own)
+    blocks = {name: int(size) for name, size in values.items() if name.lower().startswith("block")}
+    return KernelConfig(tuple(blocks.items()), own.num_stages, own.num_warps)
+
+
+def _like(own: Any, config: KernelConfig) -> Any:
+    """A config of the same type, Triton's or a dataclass, with other values."""
+    values = {"num_stages": config.num_stages, "num_warps": config.num_warps}
+    if dataclasses.is_dataclass(own):
+        return dataclasses.replace(own, **values, **dict(config.blocks))  # type: ignore[type-var]
+    return type(own)({**own.kwargs, **dict(config.blocks)}, **values)
 
 
 _BUILDERS: dict[str, Callable[..., Question]] = {
@@ -176,4 +190,7 @@ _BUILDERS: dict[str, Callable[..., Question]] = {
     "score_fusion": _priority,
     "get_conv_configs": _convolution,
     "get_depthwise_conv_configs": _depthwise,
+    "get_flex_attention_fwd_configs": functools.partial(_attention, AttentionForward),
+    "get_flex_attention_bwd_configs": functools.partial(_attention, AttentionBackward),
+    "get_flex_decode_configs": functools.partial(_attention, AttentionDecode),
 }

@@ -100,6 +100,11 @@ _ANSWER_HOOKS = {
     ),
     "convolution": ("get_conv_configs", "get_depthwise_conv_configs"),
     "fusion": ("can_fuse", "can_fuse_horizontal", "score_fusion"),
+    "attention": (
+        "get_flex_attention_fwd_configs",
+        "get_flex_attention_bwd_configs",
+        "get_flex_decode_configs",
+    ),
 }
 _HOOKS_SINCE_2_12 = {"get_depthwise_conv_configs"}
 
@@ -126,6 +131,13 @@ def reduction_arguments(*args: Any) -> tuple[Any, Any, Any]:
 
     (features,) = args
     return V.graph.get_current_device_or_throw(), features.numel, features.reduction_numel
+
+
+def attention_arguments(*args: Any) -> tuple[int, int, Any, str]:
+    """The head dimension, the length of the queries or 0, dtype and device type of an attention:
+    only the forward kernel of 2.14 and later is told the length."""
+    head_dim, *length, dtype, device_type = args
+    return int(head_dim), hints(length)[0] if length else 0, dtype, device_type
 
 
 def is_strict_reduction(features: Any) -> bool:
