@@ -69,6 +69,7 @@ class CustomFunction:
         self.fn = fn
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
         self._key = uuid.uuid4().hex
+        self.portable = getattr(fn, "version", None) is not None or code_text(fn) is not None
 
     def fingerprint(self) -> str:
         """The function's `version`, if any, its code and the values that uses. Where a value is

@@ -321,7 +321,9 @@ def status() -> Status:
 
 def explain() -> Decisions:
     """The recorded decisions, oldest first; prints as a table."""
-    return _registration.matmul.record.explain(_registration.answers.record)
+    decisions = _registration.matmul.record.explain(_registration.answers.record)
+    decisions.notes = _registration.matmul.notes()
+    return decisions
 
 
 def probe() -> Status:

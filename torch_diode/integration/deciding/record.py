@@ -74,7 +74,11 @@ _ANSWERS_HEAD = ("question", "answer", "torch's own", "decided by", "times", "to
 
 
 class Decisions(list[Decision]):
-    """A list of decisions, and the answers to other questions; prints as a table of each."""
+    """A list of decisions, and the answers to other questions; prints as a table of each, with
+    notes under it."""
+
+    notes: tuple[str, ...] = ()
+    """What to know about them, such as rows of a table that no problem met."""
 
     def __init__(
         self, decisions: Iterable[Decision] = (), answers: Iterable[Answered] = ()
@@ -92,7 +96,8 @@ class Decisions(list[Decision]):
             tables.append(_table(rows))
         if self.answers:
             tables.append(_table([_ANSWERS_HEAD, *map(_answer_cells, self.answers)]))
-        return "\n\n".join(tables) or "no decisions recorded"
+        text = "\n\n".join(tables) or "no decisions recorded"
+        return "\n".join([text, *(f"note: {note}" for note in self.notes)])
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:

@@ -13,7 +13,7 @@ from torch_diode.cli.console.output import note, print_json, print_line
 from torch_diode.cli.options import filters
 from torch_diode.cli.options.parameters import complete
 from torch_diode.hardware import known_names
-from torch_diode.integration.deciding.record import Answered, Decision
+from torch_diode.integration.deciding.record import Answered, Decision, Decisions
 
 
 def explain(
@@ -47,7 +47,8 @@ def explain(
         decisions = [_as_json(decision) for decision in result.decisions]
         print_json([*decisions, *map(_answered_as_json, result.decisions.answers)])
     else:
-        print_line(str(result.decisions))
+        shown = Decisions(result.decisions, result.decisions.answers)
+        print_line(str(shown))  # the status has the notes
         print_line(str(result.status))
     if result.exit_code:
         raise typer.Exit(result.exit_code)
