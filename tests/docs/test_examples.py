@@ -69,6 +69,7 @@ def test_the_examples_of_a_page_run_in_order_on_a_gpu(page, reader):
 def test_the_guides_have_examples_that_run():
     assert {"README.md", "docs/quickstart.md", "docs/training.md"} <= set(RUNNING)
     assert {"docs/heuristics.md", "docs/integrations.md", "docs/commands.md"} <= set(RUNNING)
+    assert "docs/decisions.md" in RUNNING
 
 
 TUTORIAL = """\

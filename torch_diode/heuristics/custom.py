@@ -8,13 +8,14 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import islice
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from torch_diode.candidates.space import position_of
 from torch_diode.heuristics.base import Heuristic, digest
+from torch_diode.heuristics.questions import QUESTIONS, KernelConfig, Node, Question
 from torch_diode.heuristics.time_limit import call_within
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
@@ -23,9 +24,11 @@ from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.ranking import Ranking
 
-DECISIONS = ("matmul",)
 Positions = npt.NDArray[np.int64]
+MATMUL = "matmul"
+DECISIONS = (MATMUL, *dict.fromkeys(question.decision for question in QUESTIONS))
 Rule = Callable[[MMShape, Sequence[Candidate]], Iterable[Candidate] | None]
+AnswerRule = Callable[[Any], Any]
 
 
 class CandidateView(Sequence[Candidate]):
@@ -61,22 +64,54 @@ class CandidateView(Sequence[Candidate]):
         return {id(candidate): position for position, candidate in self._created.items()}
 
 
-class CustomHeuristic(Heuristic):
-    """Calls a function, which returns all candidates or a few, best first; None or an empty list
-    abstains."""
+class CustomFunction:
+    """A user's function, its name and its fingerprint."""
 
     seconds = 10.0
-    """Time limit of a call, which runs on a thread of its own: a function that takes longer is not
-    called again, and a compile leaves its decisions to torch."""
+    """Time limit of a matmul's ranking, which runs on a thread of its own: a function that takes
+    longer is not called again, and a compile leaves its decisions to torch."""
 
-    def __init__(self, fn: Rule, name: str = "") -> None:
+    def __init__(self, fn: Callable[..., Any], name: str = "") -> None:
         if not callable(fn):
-            raise InvalidValueError(f"CustomHeuristic: got {fn!r:.80}; expected a function")
+            raise InvalidValueError(f"{type(self).__name__}: got {fn!r:.80}; expected a function")
         self.fn = fn
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
         self._key = uuid.uuid4().hex
         self._is_too_slow = False
         self.portable = getattr(fn, "version", None) is not None or code_text(fn) is not None
+
+    def fingerprint(self) -> str:
+        """The function's `version`, if any, its code and the values that uses. Where a value is
+        not plain and there is no version, a key of this object in this process."""
+        version, text = getattr(self.fn, "version", None), code_text(self.fn)
+        if text is None:
+            text = f"{self._key} {os.getpid()}" if version is None else ""
+        module = getattr(self.fn, "__module__", "")
+        path = getattr(self.fn, "__qualname__", type(self.fn).__qualname__)
+        return digest("custom", self.name, f"{module}.{path}", str(version), text)
+
+
+class CustomAnswer(CustomFunction):
+    """Calls a function that answers the questions of one decision of Inductor's; None abstains."""
+
+    def __init__(self, decision: str, fn: AnswerRule, name: str = "") -> None:
+        super().__init__(fn, name)
+        self.decision = decision
+
+    def __call__(self, question: Question) -> Any:
+        """The function's answer, unchecked."""
+        return self.fn(question)
+
+    def fingerprint(self) -> str:
+        """That of the function, for this decision."""
+        return digest(self.decision, super().fingerprint())
+
+
+class CustomHeuristic(CustomFunction, Heuristic):
+    """Calls a function, which returns all candidates or a few, best first; None or an empty list
+    abstains."""
+
+    fn: Rule
 
     def __call__(
         self, problem: MMShape, candidates: Sequence[Candidate]
@@ -136,28 +171,27 @@ class CustomHeuristic(Heuristic):
             )
         return position
 
-    def fingerprint(self) -> str:
-        """The function's `version`, if any, its code and the values that uses. Where a value is
-        not plain and there is no version, a key of this object in this process."""
-        version, text = getattr(self.fn, "version", None), code_text(self.fn)
-        if text is None:
-            text = f"{self._key} {os.getpid()}" if version is None else ""
-        module = getattr(self.fn, "__module__", "")
-        path = getattr(self.fn, "__qualname__", type(self.fn).__qualname__)
-        return digest("custom", self.name, f"{module}.{path}", str(version), text)
 
-
-def heuristic(decision: str, name: str = "") -> Callable[[Rule], CustomHeuristic]:
-    """Decorator that makes a heuristic of a function: `@heuristic("matmul")`."""
+@overload
+def heuristic(decision: Literal["matmul"], name: str = "") -> Callable[[Rule], CustomHeuristic]: ...
+@overload
+def heuristic(
+    decision: Literal["reduction", "convolution", "fusion", "attention"], name: str = ""
+) -> Callable[[AnswerRule], CustomAnswer]: ...
+def heuristic(decision: str, name: str = "") -> Callable[[Any], CustomFunction]:
+    """Decorator that makes a heuristic of a function: `@heuristic("matmul")` orders candidates;
+    `"reduction"`, `"convolution"`, `"fusion"` and `"attention"` answer a question."""
     if decision not in DECISIONS:
         raise InvalidValueError(
             f"heuristic: got {decision!r:.80}; expected one of {', '.join(DECISIONS)}"
         )
-    return lambda fn: CustomHeuristic(fn, name)
+    if decision == MATMUL:
+        return lambda fn: CustomHeuristic(fn, name)
+    return lambda fn: CustomAnswer(decision, fn, name)
 
 
 _PLAIN = {type(None), bool, int, float, complex, str, bytes, range, type(...)}
-_PLAIN |= {MMShape, Candidate, TritonGEMMConfig}
+_PLAIN |= {MMShape, Candidate, TritonGEMMConfig, KernelConfig, Node}
 """Types whose `repr` is complete and the same in every process."""
 
 _Seen = dict[FunctionType, int]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from torch_diode import _distribution
 from torch_diode.integration import settings as switches
+from torch_diode.integration.answers import AnswersIntegration
 from torch_diode.integration.base import FAILED, OFF, ON, BaseIntegration
 from torch_diode.integration.discovery import Offers, create
 from torch_diode.integration.hooks.cache_key import CacheKeys
@@ -26,8 +27,8 @@ from torch_diode.integration.status import Status, Step
 from torch_diode.types.errors import DiodeError, InvalidValueError, MissingPartError
 
 if TYPE_CHECKING:
-    from torch_diode.heuristics.base import Heuristic
     from torch_diode.integration.deciding.record import Decisions
+    from torch_diode.integration.settings import Heuristics
     from torch_diode.types.hardware import Hardware
 
 Added = TypeVar("Added", bound=BaseIntegration)
@@ -43,6 +44,7 @@ class Registration:
     def __init__(self) -> None:
         self.fallback = Fallback()
         self.matmul = MatmulIntegration(fallback=self.fallback)
+        self.answers = AnswersIntegration(self.fallback)
         self.offers = Offers(self.fallback)
         self.handler = HandlerSlot(self.fallback, self.discover)
         self.cache_keys = CacheKeys(self.fallback, self.discover)
@@ -92,6 +94,16 @@ class Registration:
             self.matmul.change(settings)
             for integration in (self.matmul, *self.offers.usable(), *more):
                 self._install(integration)
+            self._change_answers(settings)
+
+    def _change_answers(self, settings: Settings) -> None:
+        """Install the integration anew, since its hooks depend on the functions there are."""
+        if self.answers in self.active:
+            self._uninstall(self.answers)
+            self.active.remove(self.answers)
+        self.answers.settings = settings
+        if settings.answers:
+            self._install(self.answers)
 
     def _install(self, integration: BaseIntegration) -> None:
         if integration in self.active:
@@ -243,7 +255,7 @@ def register_on_import() -> None:
 
 
 def enable(
-    heuristic: Heuristic | None = None,
+    heuristic: Heuristics | None = None,
     mode: str | None = None,
     *,
     strict: bool | None = None,
@@ -254,8 +266,9 @@ def enable(
 ) -> Status:
     """Turn torch-diode on for this process, or change its settings.
 
-    Without a heuristic, the default one for the hardware decides. Settings that are not given come
-    from the environment. `integrations` adds further decisions to the matmul one.
+    Without a heuristic, the default one for the hardware decides. Several may be given, as a list:
+    those for matmul are tried in order, and functions for other decisions take those. Settings that
+    are not given come from the environment. `integrations` adds further decisions.
     """
     settings = switches.from_environment().changed(
         heuristic=heuristic, mode=mode, strict=strict, top=top, tma=tma, epilogues=epilogues
@@ -280,7 +293,7 @@ def disable() -> None:
 
 @contextlib.contextmanager
 def using(
-    heuristic: Heuristic,
+    heuristic: Heuristics,
     mode: str | None = None,
     *,
     strict: bool | None = None,
@@ -351,7 +364,7 @@ def enabled_unless_off() -> Iterator[None]:
 
 def explain() -> Decisions:
     """The recorded decisions, oldest first; prints as a table."""
-    decisions = _registration.matmul.record.explain()
+    decisions = _registration.matmul.record.explain(_registration.answers.record)
     decisions.notes = _registration.matmul.notes()
     return decisions
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,9 @@ from torch_diode.types.errors import InvalidValueError
 
 if TYPE_CHECKING:
     from torch_diode.heuristics.base import Heuristic
+    from torch_diode.heuristics.custom import CustomAnswer
+
+    Heuristics = Heuristic | CustomAnswer | Iterable[Heuristic | CustomAnswer]
 
 MODES = ("auto", "single", "observe")
 """`auto`: the single best candidate in plain mode, the k best in max-autotune. `single`: the single
@@ -40,6 +43,8 @@ class Settings:
     """The table that `torch-diode tune` keeps decides before the model."""
     nearest: float = 0.0
     """Greatest distance in log2 at which the nearest row of the table answers; 0 for never."""
+    answers: tuple[CustomAnswer, ...] = ()
+    """Functions for decisions beyond matmul, tried in order."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -70,9 +75,30 @@ class Settings:
         """True if the user chose a heuristic, model or table."""
         return bool(self.heuristic is not None or self.model or self.table)
 
-    def changed(self, **given: Any) -> Settings:
-        """A copy with the given values; None leaves a value unchanged."""
+    def changed(self, heuristic: Heuristics | None = None, **given: Any) -> Settings:
+        """A copy with the given values; None leaves a value unchanged.
+
+        Of several heuristics, those for matmul are chained, and the functions for other decisions
+        are its `answers`.
+        """
+        if heuristic is not None:
+            given |= _by_decision(heuristic)
         return replace(self, **{name: value for name, value in given.items() if value is not None})
+
+
+def _by_decision(heuristics: Heuristics) -> dict[str, Any]:
+    """The settings that heuristics stand for."""
+    from torch_diode.heuristics.base import Heuristic
+    from torch_diode.heuristics.chain import Chain
+    from torch_diode.heuristics.custom import CustomAnswer
+
+    if isinstance(heuristics, Heuristic) or not isinstance(heuristics, (Iterable, CustomAnswer)):
+        return {"heuristic": heuristics}
+    given = [heuristics] if isinstance(heuristics, CustomAnswer) else list(heuristics)
+    answers = tuple(each for each in given if isinstance(each, CustomAnswer))
+    matmul: list[Any] = [each for each in given if not isinstance(each, CustomAnswer)]
+    chained = Chain(*matmul) if len(matmul) > 1 else next(iter(matmul), None)
+    return {"answers": answers or None, "heuristic": chained}
 
 
 def switched_off(environment: Mapping[str, str] = os.environ) -> bool:

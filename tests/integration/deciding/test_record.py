@@ -1,7 +1,14 @@
 from __future__ import annotations
 
-from tests.samples import LARGE, LINEAR, SMALL
-from torch_diode.integration.deciding.record import Decision, Decisions, Record
+from tests.samples import H200, LARGE, LINEAR, SMALL
+from torch_diode.heuristics.questions import ReductionSplit
+from torch_diode.integration.deciding.record import (
+    Answered,
+    AnswerRecord,
+    Decision,
+    Decisions,
+    Record,
+)
 from torch_diode.types.timing import Prediction
 
 WITHOUT_TIME = Prediction(SMALL, None)
@@ -39,3 +46,22 @@ def test_the_oldest_decision_is_dropped_first() -> None:
     for microseconds in (1.0, 2.0, 3.0):
         record.add(decision(microseconds))
     assert [d.microseconds for d in record.explain()] == [2.0, 3.0]
+
+
+def answered(parts: int) -> Answered:
+    return Answered(ReductionSplit(H200, 1, 64, 512, True), parts, "mine", 21.6)
+
+
+def test_an_answer_given_again_is_counted_and_the_oldest_is_dropped_first() -> None:
+    record = AnswerRecord(size=2)
+    for parts in (2, 4, 4, 8):
+        record.add(answered(parts))
+    assert [(each.answer, each.times) for each in record] == [(4, 2), (8, 1)]
+    *_, row = str(Decisions([decision()], record)).splitlines()
+    assert row.split() == [
+        "split",
+        "outputs=64",
+        "length=512",
+        "inner=True",
+        *["8", "1", "mine", "1", "22"],
+    ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
+from torch_diode.heuristics.questions import Question
 from torch_diode.types.problem import MMShape
 from torch_diode.types.timing import Prediction
 
@@ -45,35 +46,83 @@ class Decision:
         return f"{text}; then {self.epilogue}" if self.epilogue else text
 
 
+@dataclass(frozen=True)
+class Answered:
+    """An answer of a user's function to a question of Inductor's."""
+
+    question: Question
+    answer: object
+    source: str
+    """The function that answered."""
+    microseconds: float
+    """Time of the question and the functions, the first time."""
+    times: int = 1
+    """Number of times this was asked: Inductor repeats itself."""
+
+    def __str__(self) -> str:
+        asked = f"{self.question} on {self.question.hardware.name}"
+        return f"{asked}: {_brief(self.answer)} by {self.source}, {self.microseconds:.0f} us"
+
+
 _HEAD: tuple[str, ...] = (
     *("problem", "winner", "us", "runner-up", "us"),
     *("decided by", "kept", "took us"),
 )
 
 
+_ANSWERS_HEAD = ("question", "answer", "torch's own", "decided by", "times", "took us")
+
+
 class Decisions(list[Decision]):
-    """A list of decisions that prints as a table, with notes under it."""
+    """A list of decisions, and the answers to other questions; prints as a table of each, with
+    notes under it."""
 
     notes: tuple[str, ...] = ()
     """What to know about them, such as rows of a table that no problem met."""
 
-    def __str__(self) -> str:
-        table = self._table() if self else "no decisions recorded"
-        return "\n".join([table, *(f"note: {note}" for note in self.notes)])
+    def __init__(
+        self, decisions: Iterable[Decision] = (), answers: Iterable[Answered] = ()
+    ) -> None:
+        super().__init__(decisions)
+        self.answers = tuple(answers)
 
-    def _table(self) -> str:
-        head = _HEAD
-        rows = [head, *(_cells(decision) for decision in self)]
-        if any(decision.epilogue for decision in self):
-            ends = ["then", *(decision.epilogue for decision in self)]
-            rows = [(*row, end) for row, end in zip(rows, ends, strict=True)]
-            head = rows[0]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-        lines = [
-            "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows
-        ]
-        lines.insert(1, "  ".join("-" * width for width in widths))
-        return "\n".join(line.rstrip() for line in lines)
+    def __str__(self) -> str:
+        tables = []
+        if self:
+            rows = [_HEAD, *(_cells(decision) for decision in self)]
+            if any(decision.epilogue for decision in self):
+                ends = ["then", *(decision.epilogue for decision in self)]
+                rows = [(*row, end) for row, end in zip(rows, ends, strict=True)]
+            tables.append(_table(rows))
+        if self.answers:
+            tables.append(_table([_ANSWERS_HEAD, *map(_answer_cells, self.answers)]))
+        text = "\n\n".join(tables) or "no decisions recorded"
+        return "\n".join([text, *(f"note: {note}" for note in self.notes)])
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _answer_cells(answered: Answered) -> tuple[str, ...]:
+    return (
+        str(answered.question),
+        _brief(answered.answer),
+        _brief(answered.question.default),
+        answered.source,
+        str(answered.times),
+        f"{answered.microseconds:.0f}",
+    )
+
+
+def _brief(answer: object) -> str:
+    """An answer in a few words; of a list, its length and its first."""
+    if isinstance(answer, tuple) and len(answer) > 1:
+        return f"{answer[0]} and {len(answer) - 1} more"
+    return ", ".join(map(str, answer)) if isinstance(answer, tuple) else str(answer)
 
 
 def _cells(decision: Decision) -> tuple[str, ...]:
@@ -111,6 +160,27 @@ class Record:
     def __len__(self) -> int:
         return len(self._decisions)
 
-    def explain(self) -> Decisions:
-        """All recorded decisions, as a list that prints as a table."""
-        return Decisions(self)
+    def explain(self, answers: Iterable[Answered] = ()) -> Decisions:
+        """All recorded decisions, as a list that prints as a table, with these answers."""
+        return Decisions(self, answers)
+
+
+class AnswerRecord:
+    """The last different answers, oldest first; bounded."""
+
+    def __init__(self, size: int = SIZE) -> None:
+        self._size = size
+        self._answers: dict[tuple[Question, object, str], Answered] = {}
+
+    def add(self, answered: Answered) -> None:
+        """Record an answer, and log it at INFO; one given before is counted."""
+        key = (answered.question, answered.answer, answered.source)
+        before = self._answers.get(key)
+        if before is None:
+            logger.info("%s", answered)
+            while len(self._answers) >= self._size:
+                del self._answers[next(iter(self._answers))]
+        self._answers[key] = replace(before, times=before.times + 1) if before else answered
+
+    def __iter__(self) -> Iterator[Answered]:
+        return iter(list(self._answers.values()))

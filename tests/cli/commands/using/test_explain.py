@@ -137,3 +137,26 @@ def test_a_wrong_path_or_chip_is_refused_before_the_program_runs(program, tmp_pa
     assert "expected one of nvidia-h200" in told_off("explain", "--hardware", "abacus", script)
     said = told_off("explain", "--hardware", "amd-instinct-mi300x", script)
     assert said.endswith("a rocm chip; expected an NVIDIA chip")
+
+
+ANSWERS = """
+import torch, torch_diode
+from torch_diode.hardware import known
+from torch_diode.integration.capture.fake_gpu import Input, lower, pretend
+
+@torch_diode.heuristic("reduction")
+def looped(question):
+    return False if question.asks == "persistent" else None
+
+with pretend(known("nvidia-h200")), torch_diode.using(looped):
+    lower(lambda x: x.sum(-1), [Input((64, 512), torch.float32)])
+"""
+
+
+def test_answers_to_other_questions_are_shown_too(program):
+    *_, answered = json.loads(inside("explain", "--json", program(ANSWERS)).out)
+    assert (answered["answer"], answered["source"], answered["times"]) == (False, "looped", 1)
+    question = answered["question"]
+    assert (question["decision"], question["asks"]) == ("reduction", "persistent")
+    assert (question["hardware"], question["outputs"]) == ("nvidia-h200", 64)
+    assert question["default"] is True

@@ -13,7 +13,7 @@ from torch_diode.cli.console.output import note, print_json, print_line
 from torch_diode.cli.options import filters
 from torch_diode.cli.options.parameters import complete
 from torch_diode.hardware import known_names
-from torch_diode.integration.deciding.record import Decision, Decisions
+from torch_diode.integration.deciding.record import Answered, Decision, Decisions
 
 
 def explain(
@@ -44,9 +44,11 @@ def explain(
     for text in result.notes:
         note(text)
     if as_json:
-        print_json([_as_json(decision) for decision in result.decisions])
+        decisions = [_as_json(decision) for decision in result.decisions]
+        print_json([*decisions, *map(_answered_as_json, result.decisions.answers)])
     else:
-        print_line(str(Decisions(result.decisions)))  # the status has the notes
+        shown = Decisions(result.decisions, result.decisions.answers)
+        print_line(str(shown))  # the status has the notes
         print_line(str(result.status))
     if result.exit_code:
         raise typer.Exit(result.exit_code)
@@ -60,3 +62,14 @@ def _as_json(decision: Decision) -> dict[str, Any]:
         for ranked in (decision.winner, *decision.runners_up)
     )
     return {**data, "winner": winner, "runners_up": runners_up}
+
+
+def _answered_as_json(answered: Answered) -> dict[str, Any]:
+    data = dataclasses.asdict(answered)
+    question = answered.question
+    data["question"] |= {
+        "decision": question.decision,
+        "asks": question.asks,
+        "hardware": question.hardware.name,
+    }
+    return data

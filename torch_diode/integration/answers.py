@@ -1,0 +1,102 @@
+"""The integration of decisions beyond matmul: each is taken by a function, where there is one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch_diode
+from torch_diode.integration.base import ON, ChoicesIntegration
+from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.fallback import Abstained, Fallback, NotApplicable
+from torch_diode.integration.settings import Settings
+
+if TYPE_CHECKING:
+    from torch_diode.heuristics.questions import Question
+    from torch_diode.integration.deciding.record import AnswerRecord
+
+
+class AnswersIntegration(ChoicesIntegration):
+    """Reductions, fusion, convolutions and flex attention, by the functions of the settings: of
+    those for a decision the first that does not abstain answers.
+
+    Installed only while there are such functions, and overrides only the hooks of their decisions.
+    """
+
+    name = "answers"
+    falls_back = True
+
+    def __init__(self, fallback: Fallback) -> None:
+        super().__init__()
+        self.fallback = fallback
+        self.settings = Settings()
+        self._record: AnswerRecord | None = None
+
+    @property
+    def hooks(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The methods of this release for the decisions there are functions for."""
+        return torch_compat.answer_hooks(each.decision for each in self.settings.answers)
+
+    @property
+    def record(self) -> AnswerRecord:
+        """The answers so far."""
+        if self._record is None:
+            from torch_diode.integration.deciding.record import AnswerRecord
+
+            self._record = AnswerRecord()
+        return self._record
+
+    def status(self) -> tuple[str, str]:
+        """The state, with the functions by their decision."""
+        functions = ", ".join(f"{each.name} ({each.decision})" for each in self.settings.answers)
+        return self.state, f"{functions}: {self.detail}" if self.detail else functions
+
+    def mixin(self, handler: Any) -> type:
+        """A class with those methods: each gets torch's own answer first, then asks."""
+        from torch_diode.integration.deciding import question_builder
+
+        def method(hook: str) -> Callable[..., Any]:
+            def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+                own = getattr(super(mixin, self), hook)(*args, **kwargs)
+                return question_builder.answer(hook, ask, own, args, kwargs)
+
+            return call
+
+        ask = self._ask
+        mixin = type("Answers", (), {hook: method(hook) for hook in self.hooks})
+        return mixin
+
+    def _ask(self, build: Callable[[], Question]) -> Any:
+        if self.state != ON:
+            return None
+        return self.fallback.run(lambda: self._answer(build))
+
+    def _answer(self, build: Callable[[], Question]) -> Any:
+        from torch_diode.integration.deciding.record import Answered
+
+        if torch_compat.batch_invariant():
+            raise NotApplicable  # sizes must not change how anything is computed
+        start = time.perf_counter_ns()
+        question = build()
+        asked = [each for each in self.settings.answers if each.decision == question.decision]
+        for function in asked:
+            answer = function(question)
+            if answer is None:
+                continue
+            checked = question.checked(answer)
+            took_us = (time.perf_counter_ns() - start) / 1000
+            self.fallback.decided()
+            self.record.add(Answered(question, checked, function.name, took_us))
+            return None if self.settings.mode == "observe" else checked
+        names = ", ".join(function.name for function in asked)
+        raise Abstained(f"{names} abstained on {question.decision} ({question.asks})")
+
+    def fingerprint(self, devices: Iterable[Any]) -> str:
+        """The functions' fingerprints, in order; empty where torch decides."""
+        if self.settings.mode == "observe" or torch_compat.compiles_in_subprocess():
+            return ""
+        from torch_diode.heuristics.base import digest
+
+        functions = [each.fingerprint() for each in self.settings.answers]
+        return digest(torch_diode.__version__, *functions)
