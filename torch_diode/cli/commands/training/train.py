@@ -11,7 +11,7 @@ from torch_diode.cli.console.output import print_line, print_notes
 from torch_diode.cli.options import filters
 from torch_diode.cli.options import training as options
 from torch_diode.cli.options.parameters import build, complete, taking
-from torch_diode.files.datasets import FORMS
+from torch_diode.files.datasets import READABLE
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.types.errors import InvalidValueError
 
@@ -32,8 +32,8 @@ def train(
     file_extensions: Annotated[
         list[str] | None,
         typer.Option(
-            help="Forms to read in --data-dir: parquet, msgpack, json (all).",
-            autocompletion=complete(FORMS),
+            help="Forms to read in --data-dir: parquet, msgpack, json, txt (all).",
+            autocompletion=complete(READABLE),
         ),
     ] = None,
     hardware_name: filters.HardwareName = None,
