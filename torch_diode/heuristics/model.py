@@ -34,7 +34,8 @@ class TimingModel(Protocol):
         """Text that changes with the weights, the features, and anything else times depend on."""
 
     # Optional: `open_sizes`, true if the times are of kernels that get their sizes as arguments;
-    # `known(candidates)`, a mask of those it can predict, or None if it can predict all.
+    # `known(candidates)`, a mask of those it can predict, or None if it can predict all;
+    # `why_shortlists(hardware)`, as a heuristic has.
 
 
 class ModelHeuristic(Heuristic):
@@ -63,7 +64,14 @@ class ModelHeuristic(Heuristic):
                 f"each of {len(candidates)} candidates"
             )
         open_sizes = getattr(self.model, "open_sizes", False)
-        return Ranking.by_time(times, self.name, sigma, candidates, self.note, open_sizes)
+        ranking = Ranking.by_time(times, self.name, sigma, candidates, self.note, open_sizes)
+        shortlist = self.why_shortlists(hardware)
+        return replace(ranking, shortlist=shortlist) if shortlist else ranking
+
+    def why_shortlists(self, hardware: Hardware) -> str:
+        """The model's own reason."""
+        ask = getattr(self.model, "why_shortlists", None)
+        return "" if ask is None else str(ask(hardware))
 
     def _known(self, candidates: Candidates) -> npt.NDArray[np.bool_] | None:
         """Mask of the candidates the model knows; None where it knows all."""

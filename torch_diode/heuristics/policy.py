@@ -118,9 +118,13 @@ def single_choice_order(
     """
     order = ranking.order
     is_plain = candidates.is_template(own or plain_choice(candidates))
-    if ranking.sigma is None or is_plain[order[0]] or not is_plain.any():
+    if is_plain[order[0]] or not is_plain.any():
         return order
     plain, rows = int(is_plain.argmax()), order.tolist()
+    if ranking.shortlist:
+        return _first(plain, order)
+    if ranking.sigma is None:
+        return order
     on_cpu = any(name in CPU_ONLY for name in candidates.templates)
     is_safe = _is_safe_on_cpu if on_cpu else _is_safe
     place = next((place for place, row in enumerate(rows) if is_plain[row]), 0)
