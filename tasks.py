@@ -128,6 +128,7 @@ def compat(arguments: Sequence[str]) -> None:
         packages = [
             "-e",
             f"{ROOT}",
+            "hatchling",
             "pytest",
             "pytest-timeout",
             "pytest-xdist",

@@ -9,6 +9,8 @@ Inductor are timed too. Then collect:
     python workflows/cpu_shapes.py --output-dir shapes
     torch-diode --device cpu collect-shapeset --threads 1 2 --shapeset shapes/train.json \
         --libraries --output train.parquet
+    torch-diode --device cpu collect-shapeset --threads 1 2 --shapeset shapes/more-train.json \
+        --libraries --output more-train.parquet
     torch-diode --device cpu collect-shapeset --threads 1 2 --shapeset shapes/few-rows-train.json \
         --output few-rows-train.parquet
     torch-diode --device cpu create-validation --threads 1 2 --shapeset shapes/validation.json \
@@ -137,6 +139,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--train", type=int, default=3200)
     parser.add_argument("--validation", type=int, default=400)
+    parser.add_argument("--more", type=int, default=3200, help="drawn last, for training")
     parser.add_argument("--few-rows", type=int, nargs=2, default=[140, 40], metavar="N")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output-dir", type=Path, default=Path("shapes"))
@@ -145,8 +148,10 @@ def main() -> None:
     owner: Owner = {}
     train, validation = draw(given.train, given.validation, given.seed, owner)
     few_train, few_validation = few_rows(*given.few_rows, given.seed, owner)
+    more, _ = draw(given.more, 0, given.seed + 1, owner)
     sets = {
         "train": train,
+        "more-train": [problem for problem in more if problem not in set(train)],
         "few-rows-train": few_train,
         "few-rows-one-thread": few_train[::2],
         "validation": [p for p in validation if not has_few_rows(p)],

@@ -12,6 +12,7 @@ from torch_diode.collection.kernels.library import CompileOutcome, KernelSpec
 from torch_diode.collection.kernels.operands import Operands
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cpu import CpuTimer
+from torch_diode.collection.timers.cpu_load import UnwatchedCpu
 from torch_diode.collection.timers.timer import Launch
 from torch_diode.collection.workers.timing_worker import TimingSettings
 
@@ -47,6 +48,6 @@ class CrashingSettings(TimingSettings):
         with open(self.starts, "ab") as stream:  # noqa: PTH123
             stream.write(b"x")
         sweep = super().sweep(outcomes, seed)
-        sweep.timer = CpuTimer(seed, cache_bytes=2048)
+        sweep.timer = CpuTimer(seed, cache_bytes=2048, watch=UnwatchedCpu())
         sweep.launcher = CrashingLauncher(sweep.launcher, self.endings)
         return sweep

@@ -24,18 +24,19 @@ def test_the_first_choice_is_within_two_percent_of_the_best(evaluation):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_float32_takes_two_thirds_of_torchs_time_and_half_in_frozen_graphs(evaluation, threads):
+def test_float32_takes_seven_tenths_of_torchs_time_and_half_in_frozen_graphs(evaluation, threads):
     unfrozen, frozen = evaluation.over_plain["unfrozen"], evaluation.over_plain["frozen"]
     for layout in ("nn", "nt"):
         name = f"precision=float32,layout={layout},threads={threads}"
-        assert unfrozen[name].geomean <= 0.66
-        assert frozen[name].geomean <= 0.60
+        assert unfrozen[name].geomean <= 0.72
+        assert frozen[name].geomean <= 0.51
 
 
 def test_hardly_a_decision_is_slower_than_torchs(evaluation):
     over = evaluation.over_plain
-    assert over["unfrozen"]["all"].slower <= 4
+    assert over["unfrozen"]["all"].slower <= 10
     assert over["frozen"]["all"].slower == 0
+    assert over["all"]["all"].slower == 0
     assert over["all"]["all"].p99 <= 1.05
 
 

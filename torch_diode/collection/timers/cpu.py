@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from torch_diode.collection.timers.cpu_load import CpuWatch
+from torch_diode.collection.timers.cpu_load import CpuWatch, usual_watch
 from torch_diode.collection.timers.timer import Launch, Measurement, Rounds, Timer
 from torch_diode.types.errors import DiodeError
 
@@ -49,7 +49,7 @@ class CpuTimer(Timer):
         size = min(int(_FLUSHED * (cache_bytes or _DEFAULT_CACHE_BYTES)), _MOST_FLUSHED)
         # Ones, since pages of zeros that nothing has written are all the same page.
         self._flush = torch.ones(max(size // 4, 1))
-        self._watch = watch or CpuWatch()
+        self._watch = watch or usual_watch()
         self._warm_up: Callable[[], Any] = _nothing
 
     def keep_cached(self, warm_up: Callable[[], Any]) -> None:

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from torch_diode.collection.devices import BUSY_CPU, CPU
+from torch_diode.collection.devices import CPU
 from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.kernels.cpu import NO_MEMORY
 from torch_diode.collection.kernels.launch import launcher_of
 from torch_diode.collection.kernels.library import CompileOutcome, KernelLibrary
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cpu import CpuTimer
-from torch_diode.collection.timers.cpu_load import UnwatchedCpu
 from torch_diode.collection.timers.cuda import CudaTimer
 from torch_diode.collection.timers.timer import Timer
 from torch_diode.collection.workers.pool import WORKING, ProgressMarker
@@ -44,8 +43,7 @@ class TimingSettings:
         """Create the sweep on the visible device; called once, in the timing process."""
         if self.hardware.kind == CPU:
             torch.set_num_threads(self.hardware.threads)
-            watch = UnwatchedCpu() if os.environ.get(BUSY_CPU) else None
-            timer: Timer = CpuTimer(seed, self.hardware.l3_bytes, watch)
+            timer: Timer = CpuTimer(seed, self.hardware.l3_bytes)
         else:
             device = torch.device("cuda", torch.cuda.current_device())
             timer = CudaTimer(device, self.hardware.l2_bytes, seed)

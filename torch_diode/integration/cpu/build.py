@@ -59,6 +59,8 @@ def _built(compiled: Any, problem: MMShape, config: CppGEMMConfig) -> BuiltKerne
     call = compiled.current_callable
     names = call.__globals__
     (weight,) = [name for name, value in names.items() if _is_panels(value, problem, config)]
+    # Torch keeps the compiled module as long as the process runs, but need not keep the weight.
+    names[weight] = None
     padding = -problem.N % config.block_n
 
     def pack(b: Tensor) -> Tensor:
@@ -68,6 +70,7 @@ def _built(compiled: Any, problem: MMShape, config: CppGEMMConfig) -> BuiltKerne
     def run(a: Tensor, packed: Tensor, bias: Tensor | None = None) -> Tensor:
         names[weight] = packed
         result: Tensor = call([a] if bias is None else [bias, a])[0]
+        names[weight] = None
         return result
 
     return BuiltKernel(pack, run)
