@@ -1,5 +1,6 @@
 """Hypothesis strategies: problems, candidates, timings and datasets of every valid kind."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -10,8 +11,9 @@ from torch_diode.types.candidate import Candidate, TritonGEMMConfig
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.problem import BATCHED, DTYPES, MMShape
 from torch_diode.types.shapes import CountedShape, OperationShapeSet
-from torch_diode.types.table import Table, TableEntry
+from torch_diode.types.table import Row, Table, TableEntry
 from torch_diode.types.timing import STATUSES, Timing
+from torch_diode.types.validation import MAX_SIZE
 
 SIZES = st.integers(1, 512) | st.integers(1, 2**31 - 1)
 HARDWARE = ("nvidia-h200", "nvidia-h100", "amd-instinct-mi300x", "cpu-x86.64")
@@ -129,13 +131,26 @@ def tables(draw: st.DrawFn) -> Table:
         candidates(),
         time_us=st.none() | single,
         template_hash=st.none() | st.from_regex(r"[0-9a-f]{6}", fullmatch=True),
+        measured=st.sampled_from(["", "2026-11-19"]),
+        repeats=st.integers(0, 99),
     )
     entries = st.lists(entry, min_size=1, max_size=4, unique_by=lambda e: e.candidate).map(tuple)
     row = st.tuples(st.sampled_from(HARDWARE), problems(), entries)
-    rows = draw(st.lists(row, max_size=6, unique_by=lambda r: r[:2]))
+    rows = draw(st.lists(row.flatmap(_with_range), max_size=6, unique_by=lambda r: r[:2]))
     names = st.sampled_from(["torch", "triton", "dataset"])
     provenance = draw(st.dictionaries(names, st.text(st.characters(codec="utf-8"), max_size=8)))
     return Table(tuple(rows), tuple(provenance.items()))
+
+
+def _with_range(row: Row) -> st.SearchStrategy[Row]:
+    """A row as it is, or with a range of M for its first entry."""
+    hardware, problem, (first, *others) = row
+    spans = st.tuples(
+        st.integers(1, problem.M), st.integers(problem.M, min(problem.M + 9, MAX_SIZE))
+    )
+    return (st.none() | spans).map(
+        lambda span: (hardware, problem, (replace(first, M=span), *others))
+    )
 
 
 def shape_sets() -> st.SearchStrategy[OperationShapeSet]:

@@ -66,7 +66,7 @@ if TYPE_CHECKING:  # for type checkers, to whom `as` says that a name is exporte
     from torch_diode.toolkit.collecting.create_validation import (
         create_validation as create_validation,
     )
-    from torch_diode.toolkit.datasets import build_table as build_table, convert as convert
+    from torch_diode.toolkit.datasets import convert as convert
     from torch_diode.toolkit.explain import (
         Explanation as Explanation,
         explain_program as explain_program,
@@ -78,6 +78,10 @@ if TYPE_CHECKING:  # for type checkers, to whom `as` says that a name is exporte
     from torch_diode.toolkit.predict import PredictedChoice as PredictedChoice, predict as predict
     from torch_diode.toolkit.progress import Progress as Progress
     from torch_diode.toolkit.collecting.trace import TraceResult as TraceResult, trace as trace
+    from torch_diode.toolkit.tables import (
+        build_table as build_table,
+        build_table_from_model as build_table_from_model,
+    )
     from torch_diode.toolkit.training.options import TrainOptions as TrainOptions
     from torch_diode.toolkit.training.train import TrainingResult as TrainingResult, train as train
     from torch_diode.toolkit.validate import Validation as Validation, validate as validate
@@ -128,11 +132,12 @@ _EXPORTS = {
     "toolkit.collecting.collect": "CollectOptions CollectionResult collect",
     "toolkit.collecting.collect_and_train": "CollectAndTrainResult collect_and_train",
     "toolkit.collecting.create_validation": "create_validation",
-    "toolkit.datasets": "build_table convert",
+    "toolkit.datasets": "convert",
     "toolkit.explain": "Explanation explain_program",
     "toolkit.max_autotune": "MaxAutotuneValidation validate_max_autotune",
     "toolkit.predict": "PredictedChoice predict",
     "toolkit.progress": "Progress",
+    "toolkit.tables": "build_table build_table_from_model",
     "toolkit.collecting.trace": "TraceResult trace",
     "toolkit.training.options": "TrainOptions",
     "toolkit.training.train": "TrainingResult train",

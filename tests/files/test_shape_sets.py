@@ -2,6 +2,7 @@ import json
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.files.refusals import content_refusal
 from tests.samples import BATCHED, LINEAR
@@ -10,9 +11,9 @@ from torch_diode.files.shape_sets import read_shapes, write_shapes
 from torch_diode.types.shapes import CountedShape, OperationShapeSet
 
 
-@given(shape_sets())
-def test_a_shape_set_reads_back(tmp_path_factory, shapes):
-    file = tmp_path_factory.mktemp("shapes") / "s.json"
+@given(shape_sets(), st.sampled_from(["s.json", "s.msgpack"]))
+def test_a_shape_set_reads_back(tmp_path_factory, shapes, name):
+    file = tmp_path_factory.mktemp("shapes") / name
     write_shapes(shapes, file)
     assert read_shapes(file) == shapes
 

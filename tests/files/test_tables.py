@@ -1,28 +1,91 @@
 import json
+from dataclasses import replace
 
+import msgpack
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests import samples
 from tests.files.refusals import content_refusal
 from tests.strategies import tables
-from torch_diode.files.tables import read_table, table_from, table_to, write_table
+from torch_diode.files import tables as tables_files
+from torch_diode.files.tables import IndexedTable, read_table, table_from, table_to, write_table
+from torch_diode.types.errors import DiodeError
 from torch_diode.types.table import Table
 
 
-@given(tables())
-def test_a_table_reads_back(tmp_path_factory, table):
-    file = tmp_path_factory.mktemp("tables") / "t.json"
+@given(tables(), st.sampled_from(["t.json", "t.msgpack"]))
+def test_a_table_reads_back(tmp_path_factory, table, name):
+    file = tmp_path_factory.mktemp("tables") / name
     write_table(table, file)
     assert read_table(file) == table
     assert table_from(table_to(table)) == table
+    assert Table.parse(table.serialize()) == table
+
+
+@pytest.fixture(scope="module")
+def small_is_large():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables_files, "LARGE", 0)
+        yield
+
+
+LAYOUTS = {
+    "t.json": lambda data: tables_files.json.dumps(data, 4).encode(),
+    "line.json": lambda data: json.dumps(data).encode(),
+    "indented.json": lambda data: json.dumps(data, indent=2).encode(),
+    "t.msgpack": msgpack.packb,
+}
+
+
+@pytest.mark.usefixtures("small_is_large")
+@given(tables(), st.sampled_from(sorted(LAYOUTS)))
+def test_a_large_table_answers_as_one_read_as_a_whole(tmp_path_factory, table, name):
+    file = tmp_path_factory.mktemp("tables") / name
+    file.write_bytes(LAYOUTS[name](table_to(table)))
+    indexed = read_table(file)
+    assert isinstance(indexed, IndexedTable) or len(table) < 2
+    assert (indexed.rows, indexed.provenance) == (table.rows, table.provenance)
+    assert (len(indexed), indexed.hardware) == (len(table), table.hardware)
+    assert sorted(indexed.spans()) == sorted(table.spans())
+    for hardware, problem, entries in table:
+        assert indexed.lookup(hardware, problem) == entries
+        other = replace(problem, M=max(1, problem.M - 1))
+        assert indexed.find(hardware, other, 0.5) == table.find(hardware, other, 0.5)
+
+
+@pytest.mark.usefixtures("small_is_large")
+@given(tables(), st.sampled_from(sorted(LAYOUTS)), st.randoms())
+def test_a_damaged_large_table_is_refused_or_reads_as_its_content(
+    tmp_path_factory, table, name, random
+):
+    data = bytearray(LAYOUTS[name](table_to(table)))
+    for _ in range(random.randint(1, 3)):
+        at = random.randrange(len(data))
+        data[at : at + random.randint(0, 4)] = random.choice([b"", b"]", b'"', b"}", b"[", b"\x93"])
+    file = tmp_path_factory.mktemp("tables") / name
+    file.write_bytes(data)
+    form = tables_files.packed if file.suffix == ".msgpack" else tables_files.json
+    indexed = content(lambda: read_table(file))
+    assert indexed == content(lambda: table_from(form.loads(bytes(data))))
+
+
+def content(read):
+    try:
+        return set(read().rows)
+    except DiodeError:
+        return "refused"
 
 
 def test_one_candidate_stands_on_one_line(tmp_path):
     file = tmp_path / "t.json"
     write_table(Table.from_dataset(samples.dataset(), k=2), file)
     lines = file.read_text().splitlines()
-    assert '        {"template": "aten", "time_us": 20.5}' in lines
+    assert (
+        '        {"template": "aten", "time_us": 20.5, "measured": "2026-01-01", "repeats": 5}'
+        in lines
+    )
     assert '      "mm:512x4096x4096:bfloat16:nt": [' in lines
 
 

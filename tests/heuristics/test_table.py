@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
+from torch_diode.heuristics.chain import Chain
 from torch_diode.heuristics.table import LookupTable
 from torch_diode.heuristics.testing.conformance import check_heuristic
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
@@ -138,6 +141,81 @@ def test_the_fingerprint_follows_content_strictness_and_hashes() -> None:
     ]
     assert len({variant.fingerprint() for variant in variants}) == len(variants)
     assert LookupTable(TWO).fingerprint() == LookupTable(TWO).fingerprint()
+
+
+RANGE = table(TableEntry(FAST, 4.0, M=(500, 600)), TableEntry(SLOW, 5.0, M=(500, 600)))
+
+
+@pytest.mark.parametrize(
+    ("m", "source"),
+    [
+        (512, "table"),
+        (600, "table, the range of M of mm:512x512x512:bfloat16:nn"),
+        (1200, "table, 1.00 in log2 from mm:512x512x512:bfloat16:nn"),
+    ],
+)
+def test_a_range_and_the_nearest_row_answer_with_an_order_and_are_named(
+    m: int, source: str
+) -> None:
+    problem = MMShape("mm", m, 512, 512)
+    space = candidate_space(problem, H200)
+    heuristic = LookupTable(RANGE, nearest=1)
+    ranking = heuristic.rank(problem, space, H200)
+    assert [p.candidate for p in ranking.predictions(space)] == [FAST, SLOW]
+    assert (ranking.source, np.isnan(ranking.predicted_us).all()) == (source, m != 512)
+    assert LookupTable(RANGE).fingerprint() != heuristic.fingerprint()
+    assert (LookupTable(RANGE).rank(problem, space, H200) is None) == (m == 1200)
+
+
+def test_rows_that_no_problem_met_and_candidates_not_on_offer_are_noted() -> None:
+    other = MMShape("mm", 7, 7, 7)
+    rows = (
+        ("nvidia-h200", PROBLEM, (TableEntry(NOT_OFFERED), TableEntry(SLOW))),
+        ("nvidia-h200", other, (TableEntry(SLOW),)),
+    )
+    heuristic = LookupTable(Table(rows))
+    assert heuristic.notes() == []
+    for _ in range(2):
+        heuristic.rank(PROBLEM, SPACE, H200)
+    assert heuristic.notes() == [
+        "table: 1 of 2 rows for nvidia-h200 match no problem met so far, such as "
+        "mm:7x7x7:bfloat16:nn",
+        f"table: not on offer: {NOT_OFFERED} for {PROBLEM}",
+    ]
+    assert Chain(heuristic).notes() == heuristic.notes()
+    heuristic.rank(other, candidate_space(other, H200), H200)
+    assert [note for note in heuristic.notes() if "match no" in note] == []
+    abroad = LookupTable(Table(rows))
+    abroad.rank(PROBLEM, SPACE, known("nvidia-a100"))
+    assert abroad.notes() == ["table: no row for nvidia-a100, only for nvidia-h200"]
+
+
+def test_a_library_that_only_frozen_graphs_offer_is_not_noted_where_another_answers() -> None:
+    cpu = known("amd-zen5")
+    problem = MMShape("mm", 64, 64, 64, dtype="float32")
+    entries = (TableEntry(Candidate("onednn_packed")), TableEntry(Candidate("onednn")))
+    heuristic = LookupTable(Table((("amd-zen5", problem, entries),)))
+    heuristic.rank(problem, candidate_space(problem, cpu, ("aten", "onednn")), cpu)
+    assert heuristic.notes() == []
+    heuristic.rank(problem, candidate_space(problem, cpu, ("aten",)), cpu)
+    assert heuristic.notes() == [f"table: not on offer: onednn_packed for {problem}"]
+    of_a_gpu = LookupTable(Table((("amd-zen5", problem, (TableEntry(FAST), TableEntry(SLOW))),)))
+    of_a_gpu.rank(problem, candidate_space(problem, cpu, ("aten",)), cpu)
+    assert of_a_gpu.notes() == [f"table: not on offer: {FAST} for {problem}"]
+
+
+def test_a_table_of_another_number_of_threads_has_a_note_or_is_a_miss_when_strict() -> None:
+    cpu = replace(known("amd-zen5"), threads=2)
+    problem = MMShape("mm", 64, 64, 64, dtype="float32")
+    rows = (("amd-zen5", problem, (TableEntry(SLOW),)),)
+    measured = Table(rows, (("threads", "1"),))
+    space = candidate_space(problem, cpu, ("aten", "onednn"))
+    note = "measured with 1 threads, here are 2"
+    assert LookupTable(measured).rank(problem, space, cpu).note == note
+    strict = LookupTable(measured, strict=True)
+    assert strict.rank(problem, space, cpu) is None
+    assert note in strict.why_abstained(problem, space, cpu)
+    assert strict.rank(problem, space, replace(cpu, threads=1)).note == ""
 
 
 def test_a_table_conforms() -> None:

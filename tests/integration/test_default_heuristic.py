@@ -36,12 +36,18 @@ def table_of(template_hash: str | None = None) -> Table:
 @pytest.mark.usefixtures("fake_h200")
 def test_a_table_named_in_the_environment_decides(tmp_path, monkeypatch):
     path = tmp_path / "table.json"
-    write_table(table_of(), path)
+    unmet = ("nvidia-h200", MMShape("mm", 7, 7, 7), (TableEntry(Candidate("aten")),))
+    write_table(Table((*table_of().rows, unmet)), path)
     monkeypatch.setenv("TORCH_DIODE_TABLE", str(path))
     registration.register_on_import()
     assert lower(torch.mm, inputs("mm")).configs[0]["BLOCK_M"] == CONFIG.block_m
     assert lower(torch.bmm, inputs("bmm")).kernels == ["bmm"]
-    assert registration.explain()[0].source == "table"
+    assert registration.explain()[0].source == "table table.json"
+    note = (
+        "note: table table.json: 1 of 2 rows for nvidia-h200 match no problem met so far, such as"
+    )
+    for shown in (str(registration.explain()), str(registration.status())):
+        assert shown.count(f"{note} {unmet[1]}") == 1
 
 
 @pytest.mark.usefixtures("fake_h200")

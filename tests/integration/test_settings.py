@@ -21,6 +21,7 @@ def test_every_switch_is_read() -> None:
         "TORCH_DIODE_EPILOGUES": "off",
         "TORCH_DIODE_MODEL": "m.pt",
         "TORCH_DIODE_TABLE": "t.json",
+        "TORCH_DIODE_NEAREST": "1.5",
     }
     assert from_environment(environment) == Settings(
         mode="observe",
@@ -30,6 +31,7 @@ def test_every_switch_is_read() -> None:
         epilogues=False,
         model="m.pt",
         table="t.json",
+        nearest=1.5,
     )
 
 
@@ -44,6 +46,7 @@ def test_torch_diode_0_is_off(text: str, off: bool) -> None:
         {"TORCH_DIODE_MODE": "best"},
         {"TORCH_DIODE_STRICT": "perhaps"},
         *({"TORCH_DIODE_TOP": text} for text in ("few", "0", "2.5")),
+        *({"TORCH_DIODE_NEAREST": text} for text in ("near", "-1", "inf", "nan")),
     ],
 )
 def test_a_wrong_value_is_named(environment: dict[str, str]) -> None:

@@ -8,7 +8,6 @@ from tests import samples
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.hardware import cpu, detect
 from torch_diode.toolkit.datasets import (
-    build_table,
     convert,
     hardware_of,
     read_all,
@@ -16,6 +15,7 @@ from torch_diode.toolkit.datasets import (
     select_timings,
     stats,
 )
+from torch_diode.toolkit.tables import build_table
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import (
     EmptySelectionError,

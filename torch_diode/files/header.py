@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.validation import provenance_of as provenance_of
 
 if TYPE_CHECKING:
     from torch_diode.types.dataset import Provenance
@@ -32,14 +32,3 @@ def check_header(data: Any, kind: str, newest: int) -> int:
             f"got version {version}; this torch-diode reads up to {newest}, upgrade it"
         )
     return version
-
-
-def provenance_of(data: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The header's provenance: names, each with a list of texts."""
-    provenance = data.get("provenance", {})
-    if not isinstance(provenance, dict) or not all(
-        isinstance(name, str) and isinstance(texts, list) and all(isinstance(t, str) for t in texts)
-        for name, texts in provenance.items()
-    ):
-        raise InvalidValueError("got a provenance that is not names with lists of texts")
-    return {name: tuple(sorted(set(texts))) for name, texts in provenance.items()}

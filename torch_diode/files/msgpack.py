@@ -14,6 +14,11 @@ from torch_diode.files.file_errors import naming_file
 from torch_diode.types.errors import InvalidValueError
 
 
+def is_msgpack(path: str | os.PathLike[str]) -> bool:
+    """True for a file whose name says that it is MessagePack."""
+    return Path(path).suffix.lower() == ".msgpack"
+
+
 def read_msgpack(path: str | os.PathLike[str], parse: Callable[[Any], Any] | None = None) -> Any:
     """The content of a MessagePack file, or what `parse` makes of it; errors name the file."""
     with naming_file(path):

@@ -1,4 +1,4 @@
-"""Shape sets on disk: JSON by operation, one problem per line with its origin."""
+"""Shape sets on disk: JSON by operation, one problem per line with its origin, or MessagePack."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from torch_diode.files.header import check_header, header
 from torch_diode.files.json import read_json, write_json
-from torch_diode.types import validation
-from torch_diode.types.shapes import CountedShape, OperationShapeSet, ShapeSet
+from torch_diode.files.msgpack import is_msgpack, read_msgpack, write_msgpack
+from torch_diode.types.shapes import OperationShapeSet
 
 SHAPES_VERSION = 2
 _DEPTH = 3
@@ -16,23 +16,22 @@ _DEPTH = 3
 
 def read_shapes(path: str | os.PathLike[str]) -> OperationShapeSet:
     """The shape set in a file, of this version or the first."""
-    shapes: OperationShapeSet = read_json(path, shapes_from)
+    read = read_msgpack if is_msgpack(path) else read_json
+    shapes: OperationShapeSet = read(path, shapes_from)
     return shapes
 
 
 def write_shapes(shapes: OperationShapeSet, path: str | os.PathLike[str]) -> None:
-    """Write a shape set atomically."""
-    write_json(path, shapes_to(shapes), _DEPTH)
+    """Write a shape set atomically, as MessagePack if the name ends so."""
+    if is_msgpack(path):
+        write_msgpack(path, shapes_to(shapes))
+    else:
+        write_json(path, shapes_to(shapes), _DEPTH)
 
 
 def shapes_to(shapes: OperationShapeSet) -> dict[str, Any]:
     """The JSON form of a shape set."""
-    data = header("shapes", SHAPES_VERSION)
-    data["operations"] = {
-        op: [{k: v for k, v in shape.to_dict().items() if k != "op"} for shape in members]
-        for op, members in shapes.operations
-    }
-    return data
+    return {**header("shapes", SHAPES_VERSION), **shapes.to_dict()}
 
 
 def shapes_from(data: Any) -> OperationShapeSet:
@@ -42,12 +41,4 @@ def shapes_from(data: Any) -> OperationShapeSet:
 
         return shapes_of_version_1(data)
     check_header(data, "shapes", SHAPES_VERSION)
-    validation.known_keys("shapes", data, ("format", "version", "operations"), ("operations",))
-    operations = validation.mapping("operations", data["operations"])
-    return OperationShapeSet(tuple((op, _members(op, raw)) for op, raw in operations.items()))
-
-
-def _members(op: str, raw: Any) -> ShapeSet:
-    owner = f"operations {op!r:.40}"
-    items = [validation.mapping(owner, item) for item in validation.sequence(owner, raw)]
-    return ShapeSet(tuple(CountedShape.from_dict({"op": op, **item}) for item in items))
+    return OperationShapeSet.from_dict(data)

@@ -22,11 +22,14 @@ _ACCUMULATORS = {"float64": "tl.float64", "int8": "tl.int32", "int32": "tl.int32
 
 
 def inductor_table(table: Table) -> dict[str, list[dict[str, Any]]]:
-    """Keys and entries in the form of `torch._inductor.config.lookup_table.table`."""
+    """Keys and entries in the form of `torch._inductor.config.lookup_table.table`.
+
+    It has no CPUs, and no ranges of M: a row with one stands for its own M.
+    """
     result: dict[str, list[dict[str, Any]]] = {}
     for hardware, problem, entries in table:
         converted = [c for entry in entries for c in _entries(problem, entry)]
-        for device in reported_names(hardware):
+        for device in reported_names(hardware) if converted else ():
             for key in _keys(problem):
                 result[f"{device}+{key}"] = converted
     return result
@@ -70,6 +73,8 @@ def _entries(problem: MMShape, entry: TableEntry) -> list[dict[str, Any]]:
         return [{"template_id": f"aten::{name}", **hashed} for name in names]
     if candidate.template == DECOMPOSE_K:
         return [{"template_id": DECOMPOSE_K, "k_split": candidate.split_k, **hashed}]
+    if candidate.triton is None:
+        return []
     return [{"template_id": candidate.template, **_arguments(problem, candidate), **hashed}]
 
 

@@ -25,6 +25,9 @@ class Heuristic(ABC):
     steady: bool = False
     """True if answers depend on the arguments of `rank` alone, so that they may be cached."""
 
+    portable: bool = True
+    """False where the fingerprint is of this process alone, and says nothing to another."""
+
     def __init_subclass__(cls, **more: object) -> None:
         super().__init_subclass__(**more)
         if not hasattr(cls, "name"):
@@ -50,6 +53,10 @@ class Heuristic(ABC):
         if self.rank(problem, candidates, hardware) is not None:
             return ""
         return f"{self.name} abstained on {problem} for {hardware.name}"
+
+    def notes(self) -> list[str]:
+        """What a user should know about its answers so far, for `status` and `explain`."""
+        return []
 
 
 def digest(*parts: str) -> str:

@@ -26,6 +26,7 @@ class Chain(Heuristic):
                 )
         self.heuristics = heuristics
         self.steady = all(heuristic.steady for heuristic in heuristics)
+        self.portable = all(heuristic.portable for heuristic in heuristics)
         self.name = "chain(" + ", ".join(heuristic.name for heuristic in heuristics) + ")"
 
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
@@ -50,6 +51,10 @@ class Chain(Heuristic):
                 return ""
             reasons.append(reason)
         return "; ".join(reasons) or "the chain is empty"
+
+    def notes(self) -> list[str]:
+        """The members' notes in order."""
+        return [note for heuristic in self.heuristics for note in heuristic.notes()]
 
     def fingerprint(self) -> str:
         """The members' fingerprints in order."""

@@ -67,6 +67,7 @@ class CustomHeuristic(Heuristic):
         self.fn = fn
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
         self._key = uuid.uuid4().hex
+        self.portable = getattr(fn, "version", None) is not None or code_text(fn) is not None
 
     def __call__(
         self, problem: MMShape, candidates: Sequence[Candidate]

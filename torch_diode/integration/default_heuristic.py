@@ -59,8 +59,7 @@ def check_versions(
     from torch_diode.heuristics.table import LookupTable
 
     if type(heuristic) is LookupTable and not heuristic.template_hashes:
-        strict = heuristic.strict or settings.strict
-        return LookupTable(heuristic.table, strict, hashes, heuristic.name, versions)
+        return heuristic.compared_with(hashes, versions, heuristic.strict or settings.strict)
     return heuristic
 
 
@@ -77,7 +76,7 @@ def _members(hardware: Hardware, settings: Settings) -> Iterator[Heuristic]:
     if settings.table:
         from torch_diode.heuristics.table import LookupTable
 
-        yield LookupTable.load(settings.table)
+        yield LookupTable.load(settings.table, nearest=settings.nearest)
     if settings.model != NONE:
         yield from _model(hardware, settings.model)
 

@@ -86,7 +86,7 @@ class MatmulIntegration(ChoicesIntegration):
 
     def notes(self) -> tuple[str, ...]:
         """Caveats of the decisions so far, such as a model of another torch release."""
-        return () if self._decider is None else tuple(self._decider.notes)
+        return () if self._decider is None else self._decider.all_notes()
 
     def probe(self) -> str:
         """Check everything the hook's implementation needs, not only the hook."""

@@ -308,7 +308,9 @@ def status() -> Status:
 
 def explain() -> Decisions:
     """The recorded decisions, oldest first; prints as a table."""
-    return _registration.matmul.record.explain()
+    decisions = _registration.matmul.record.explain()
+    decisions.notes = _registration.matmul.notes()
+    return decisions
 
 
 def probe() -> Status:

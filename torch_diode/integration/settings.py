@@ -36,6 +36,8 @@ class Settings:
     """ATen's time includes the epilogue kernel that a Triton template would fuse."""
     model: str = ""
     table: str = ""
+    nearest: float = 0.0
+    """Greatest distance in log2 at which the nearest row of the table answers; 0 for never."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -98,7 +100,19 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         epilogues=is_on("TORCH_DIODE_EPILOGUES", otherwise=True),
         model=environment.get("TORCH_DIODE_MODEL", ""),
         table=environment.get("TORCH_DIODE_TABLE", ""),
+        nearest=_distance("TORCH_DIODE_NEAREST", environment),
     )
+
+
+def _distance(name: str, environment: Mapping[str, str]) -> float:
+    text = environment.get(name, "").strip()
+    try:
+        distance = float(text or 0)
+    except ValueError:
+        distance = -1.0
+    if not 0 <= distance < float("inf"):
+        raise InvalidValueError(f"{name}: got {text!r:.40}; expected a distance in log2, such as 1")
+    return distance
 
 
 def _number(name: str, environment: Mapping[str, str]) -> int | None:

@@ -1,4 +1,4 @@
-"""Datasets: read a file or directory, select a part of it, convert, summarize, make a table."""
+"""Datasets: read a file or directory, select a part of it, convert, summarize."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ from torch_diode.types.errors import (
 )
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import OPS
-from torch_diode.types.table import Table
 
 DatasetSource = Dataset | str | os.PathLike[str]
 """A dataset, its file, or a directory of files that make up one dataset."""
@@ -257,18 +256,6 @@ def convert_json_to_msgpack(
         progress(Progress(message=f"{output}: {len(dataset):,} timings"))
         progress(Progress("Converting", number, len(outputs), "files"))
     return outputs
-
-
-def build_table(
-    dataset: DatasetSource,
-    k: int = 1,
-    hardware: str | None = None,
-    ops: Sequence[str] = (),
-    progress: ProgressCallback = log_progress,
-) -> Table:
-    """A lookup table of the k fastest candidates of every problem."""
-    whole = read_all(dataset, progress=progress)
-    return Table.from_dataset(select_timings(whole, hardware, ops, source_name(dataset)), k)
 
 
 @dataclass(frozen=True)

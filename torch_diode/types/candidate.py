@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from torch_diode.types import validation
+from torch_diode.types.validation import JSONText
 
 ATEN = "aten"
 ONEDNN = "onednn"
@@ -34,7 +35,7 @@ _LIMITS |= {"waves_per_eu": (0, 16), "matrix_instr_nonkdim": (0, 64), "kpack": (
 
 
 @dataclass(frozen=True, order=True)
-class TritonGEMMConfig:
+class TritonGEMMConfig(JSONText):
     """The meta-parameters of a Triton matmul template.
 
     Arguments that follow from the problem (EVEN_K, ALLOW_TF32, ACC_TYPE, the grid) are derived when
@@ -82,7 +83,7 @@ CONFIG_FIELDS = tuple(f.name for f in fields(TritonGEMMConfig))
 
 
 @dataclass(frozen=True, order=True)
-class CppGEMMConfig:
+class CppGEMMConfig(JSONText):
     """The register blocking of the micro-kernel in Inductor's C++ template for CPUs.
 
     The kernel holds `block_m` x `block_n` outputs in registers and advances along K by `block_k`.
@@ -140,7 +141,7 @@ _SILENT_WHEN_ZERO = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(JSONText):
     """A template and its config, or a library's kernel.
 
     `aten` is whatever torch's own library call runs; `decompose_k` splits K into `split_k` parts

@@ -136,9 +136,7 @@ class Dataset:
     @property
     def template_hashes(self) -> dict[str, str]:
         """The source hash of each measured template that has exactly one."""
-        pairs = [text.partition("=") for text in self.provenance.get("templates", ())]
-        names = [name for name, _, _ in pairs]
-        return {name: text for name, _, text in pairs if text and names.count(name) == 1}
+        return single_hashes(self.provenance.get("templates", ()))
 
     @cached_property
     def problems(self) -> Groups:
@@ -226,6 +224,13 @@ class Dataset:
         if values.dtype == np.float32:
             values = np.where(np.isnan(values), np.float32(-1), values).view(np.uint32)
         return values.astype(np.uint64)
+
+
+def single_hashes(templates: Iterable[str]) -> dict[str, str]:
+    """The hash of each template that has exactly one, from `name=hash`."""
+    pairs = [text.partition("=") for text in templates]
+    names = [name for name, _, _ in pairs]
+    return {name: text for name, _, text in pairs if text and names.count(name) == 1}
 
 
 def _provenance(given: Provenance) -> Provenance:

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch_diode.types import validation
 from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.validation import JSONText
 
 OPS = ("mm", "addmm", "bmm", "baddbmm")
 BATCHED = frozenset({"bmm", "baddbmm"})
@@ -41,7 +42,7 @@ _KEY = re.compile(
 
 
 @dataclass(frozen=True, order=True)
-class MMShape:
+class MMShape(JSONText):
     """One operation to run: op, sizes, dtypes and layout.
 
     `transpose_a`: A is stored as the transpose of a row-major matrix (column-major); `transpose_b`:

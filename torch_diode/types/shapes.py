@@ -9,10 +9,11 @@ from typing import Any
 from torch_diode.types import validation
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import OPS, PROBLEM_FIELDS, MMShape
+from torch_diode.types.validation import JSONText
 
 
 @dataclass(frozen=True)
-class CountedShape:
+class CountedShape(JSONText):
     """A problem, its number of occurrences and its origin."""
 
     problem: MMShape
@@ -46,7 +47,7 @@ class CountedShape:
 
 
 @dataclass(frozen=True)
-class ShapeSet:
+class ShapeSet(JSONText):
     """Problems in order, each once; adding one that is there adds to its count."""
 
     shapes: tuple[CountedShape, ...] = ()
@@ -82,12 +83,24 @@ class ShapeSet:
         """The problems alone."""
         return tuple(shape.problem for shape in self.shapes)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"shapes": [shape.to_dict() for shape in self]}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ShapeSet:
+        """Parse the JSON form."""
+        validation.known_keys("ShapeSet", data, ("shapes",), required=("shapes",))
+        return cls(
+            tuple(map(CountedShape.from_dict, validation.sequence("shapes", data["shapes"])))
+        )
+
     def __or__(self, other: ShapeSet) -> ShapeSet:
         return ShapeSet.of((*self.shapes, *other.shapes))
 
 
 @dataclass(frozen=True)
-class OperationShapeSet:
+class OperationShapeSet(JSONText):
     """Shape sets by operation."""
 
     operations: tuple[tuple[str, ShapeSet], ...] = ()
@@ -126,3 +139,25 @@ class OperationShapeSet:
     def problems(self) -> tuple[MMShape, ...]:
         """All problems, operation by operation."""
         return tuple(shape.problem for shape in self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form: the members of each operation, which is not repeated in them."""
+        return {
+            "operations": {
+                op: [{k: v for k, v in shape.to_dict().items() if k != "op"} for shape in members]
+                for op, members in self.operations
+            }
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> OperationShapeSet:
+        """Parse the JSON form, also with the header of a file."""
+        validation.known_keys("shapes", data, ("format", "version", "operations"), ("operations",))
+        operations = validation.mapping("operations", data["operations"])
+        return cls(tuple((op, _members(op, raw)) for op, raw in operations.items()))
+
+
+def _members(op: str, raw: Any) -> ShapeSet:
+    owner = f"operations {op!r:.40}"
+    items = [validation.mapping(owner, item) for item in validation.sequence(owner, raw)]
+    return ShapeSet(tuple(CountedShape.from_dict({"op": op, **item}) for item in items))

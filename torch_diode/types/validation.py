@@ -1,14 +1,15 @@
-"""Checks of the types' fields; errors name the field, the value and the remedy."""
+"""Checks of types' fields, and their JSON; errors name the field, the value and the remedy."""
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Real
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
 from torch_diode.types.errors import InvalidValueError
 
@@ -17,6 +18,10 @@ SLUG = r"[a-z0-9]+([._+-][a-z0-9]+)*"
 """Pattern of a normalised name, such as nvidia-h200."""
 VERSION = r"([0-9A-Za-z][0-9A-Za-z.+_-]*)?"
 """Pattern of a release such as 2.13.0, or nothing."""
+
+_LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+Parsed = TypeVar("Parsed", bound="JSONText")
 
 
 def refuse(owner: str, field: str, value: object, expected: str, remedy: str = "") -> NoReturn:
@@ -132,3 +137,66 @@ def known_keys(owner: str, data: Any, known: Sequence[str], required: Sequence[s
     for key in required:
         if key not in data:
             raise InvalidValueError(f"{owner}: got no field {key!r}; expected one, add it")
+
+
+def provenance_of(data: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """A file's provenance: names, each with a list of texts."""
+    provenance = data.get("provenance", {})
+    if not isinstance(provenance, dict) or not all(
+        isinstance(name, str) and isinstance(texts, list) and all(isinstance(t, str) for t in texts)
+        for name, texts in provenance.items()
+    ):
+        raise InvalidValueError("got a provenance that is not names with lists of texts")
+    return {name: tuple(sorted(set(texts))) for name, texts in provenance.items()}
+
+
+def loads(data: bytes) -> Any:
+    """Parse standard JSON: no NaN, no duplicate keys, no unbounded nesting."""
+    try:
+        value = json.loads(
+            data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_key_twice
+        )
+        if _LONE_SURROGATE.search(data):
+            _encode(value).encode("utf-8")
+    except RecursionError:
+        raise InvalidValueError("got JSON nested too deeply; expected a few levels") from None
+    except UnicodeEncodeError:
+        raise InvalidValueError("got half of a surrogate pair; expected whole characters") from None
+    except UnicodeDecodeError as fault:
+        raise InvalidValueError(f"got bytes that are not UTF-8 at {fault.start}") from None
+    except json.JSONDecodeError as fault:
+        where = f"line {fault.lineno}, column {fault.colno}"
+        raise InvalidValueError(f"not JSON: {fault.msg} ({where})") from None
+    except InvalidValueError:
+        raise
+    except ValueError as fault:  # a number of thousands of digits
+        raise InvalidValueError(f"not JSON that can be read: {fault!s:.120}") from None
+    return value
+
+
+def _no_constant(name: str) -> Any:
+    raise InvalidValueError(f"got {name}; expected a finite number")
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InvalidValueError(f"got the key {twice!r:.90} twice in one object; remove one")
+    return data
+
+
+class JSONText:
+    """A type as JSON text and back, by its `to_dict` and `from_dict`."""
+
+    def serialize(self) -> str:
+        """The JSON text on one line, which `parse` reads back."""
+        return _encode(cast("Any", self).to_dict())
+
+    @classmethod
+    def parse(cls: type[Parsed], text: str) -> Parsed:
+        """The object of a JSON text, read as strictly as a file."""
+        instance(cls.__name__, "text", text, str)
+        parsed: Parsed = cast("Any", cls).from_dict(loads(text.encode("utf-8", "surrogatepass")))
+        return parsed

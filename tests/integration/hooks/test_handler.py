@@ -6,12 +6,15 @@ import pickle
 import warnings
 
 import pytest
+import torch
+from torch._inductor import choices
 from torch._inductor.choices import InductorChoices
 from torch._inductor.virtualized import V, threadlocal
 
-from tests.integration.cases import CONFIG
+from tests.integration.cases import CONFIG, inputs
 from tests.integration.forced import Forced
 from torch_diode.integration import registration
+from torch_diode.integration.capture.fake_gpu import lower
 from torch_diode.integration.hooks.choices import DiodeInductorChoices
 from torch_diode.integration.hooks.fallback import DiodeWarning
 from torch_diode.integration.hooks.handler import compose
@@ -135,3 +138,35 @@ def test_it_is_pickled_as_the_handler_behind_it():
             again = pickle.loads(pickle.dumps(composed, protocol))
             assert type(again) is Stateful
             assert again.calls == 7
+
+
+class Reductions(InductorChoices):
+    def uuid(self) -> str:
+        return "reductions"
+
+    def should_use_cooperative_reduction(self, *args: object, **more: object) -> bool:
+        return True
+
+
+class Matmuls(InductorChoices):
+    def uuid(self) -> str:
+        return "matmuls"
+
+    def _finalize_template_configs(self, *args: object, **more: object) -> list[object]:
+        return ["theirs"]
+
+
+@pytest.mark.skipif(not hasattr(choices, "register_inductor_choices"), reason="before torch 2.15")
+@pytest.mark.usefixtures("fake_h200")
+def test_handlers_in_torchs_own_register_are_composed_with_ours():
+    choices.register_inductor_choices("reductions", Reductions)
+    choices.register_inductor_choices("matmuls", Matmuls)
+    try:
+        registration.enable(Forced(CONFIG))
+        assert lower(torch.mm, inputs("mm")).kernels == ["triton_tem_fused_0"]
+        assert V.choices.should_use_cooperative_reduction(None) is True
+        registration.enable(Forced(CONFIG, template="triton::none"))
+        assert V.choices._finalize_template_configs({}, None, [], "conv") == ["theirs"]
+    finally:
+        for key in ("reductions", "matmuls"):
+            choices.unregister_inductor_choices(key)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+import warnings
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,13 @@ from torch_diode.integration import default_heuristic
 from torch_diode.integration.deciding.problem import problem_of
 from torch_diode.integration.deciding.record import RUNNERS_UP, Decision, Record
 from torch_diode.integration.hooks import device_hardware, torch_compat
-from torch_diode.integration.hooks.fallback import Abstained, Fallback, NotApplicable
+from torch_diode.integration.hooks.fallback import (
+    Abstained,
+    DiodeWarning,
+    Fallback,
+    NotApplicable,
+)
+from torch_diode.integration.ranks import Ranks
 from torch_diode.integration.settings import Settings
 from torch_diode.types.bounded_cache import BoundedCache
 from torch_diode.types.candidate import ATEN, Candidate
@@ -44,6 +52,7 @@ class Decider:
         self.fallback = fallback if fallback is not None else Fallback()
         self.record = record if record is not None else Record()
         self.notes: dict[str, None] = {}
+        self._ranks = Ranks()
         self._heuristics: dict[Hardware, Heuristic | DiodeError | None] = {}
         self._rankings: BoundedCache[Any, tuple[Candidates, Ranking]]
         self._rankings = BoundedCache(_CACHED_RANKINGS)
@@ -118,6 +127,12 @@ class Decider:
         """True if a heuristic was found for any hardware so far."""
         return any(isinstance(value, Heuristic) for value in self._heuristics.values())
 
+    def all_notes(self) -> tuple[str, ...]:
+        """Caveats of the decisions so far, and the notes of the heuristics."""
+        used = [h for h in list(self._heuristics.values()) if isinstance(h, Heuristic)]
+        told = [note for h in dict.fromkeys(used) for note in self.fallback.run(h.notes) or ()]
+        return (*self.notes, *dict.fromkeys(told))
+
     def fingerprint(self, devices: Iterable[Any]) -> str:
         """Text for torch's cache keys: heuristic, version and settings.
 
@@ -134,7 +149,23 @@ class Decider:
             str, (settings.mode, settings.strict, settings.top, settings.tma, settings.epilogues)
         )
         # Another version may decide otherwise with the same model.
-        return digest(torch_diode.__version__, *switches, *parts) if parts else ""
+        text = digest(torch_diode.__version__, *switches, *parts) if parts else ""
+        self._compare_ranks(text)
+        return text
+
+    def _compare_ranks(self, fingerprint: str) -> None:
+        """Warn and note where another rank of a distributed program decides with something else."""
+        used = [h for h in list(self._heuristics.values()) if isinstance(h, Heuristic)]
+        if self.settings.heuristic is not None:
+            used = [self.settings.heuristic]
+        if not all(heuristic.portable for heuristic in used):
+            return
+        names = sorted({heuristic.name for heuristic in used}) or ["torch's own choices"]
+        told = self._ranks.compare(fingerprint, "; ".join(names))
+        if told:
+            self.notes[told] = None
+            with contextlib.suppress(DiodeWarning):
+                warnings.warn(f"torch-diode: {told}", DiodeWarning, stacklevel=2)
 
     def _default_fingerprints(self, devices: Iterable[Any]) -> list[str]:
         parts = []

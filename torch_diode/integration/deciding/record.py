@@ -52,11 +52,16 @@ _HEAD: tuple[str, ...] = (
 
 
 class Decisions(list[Decision]):
-    """A list of decisions that prints as a table."""
+    """A list of decisions that prints as a table, with notes under it."""
+
+    notes: tuple[str, ...] = ()
+    """What to know about them, such as rows of a table that no problem met."""
 
     def __str__(self) -> str:
-        if not self:
-            return "no decisions recorded"
+        table = self._table() if self else "no decisions recorded"
+        return "\n".join([table, *(f"note: {note}" for note in self.notes)])
+
+    def _table(self) -> str:
         head = _HEAD
         rows = [head, *(_cells(decision) for decision in self)]
         if any(decision.epilogue for decision in self):

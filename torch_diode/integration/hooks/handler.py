@@ -5,6 +5,11 @@ for backward graphs too) has its own, and some exist before torch-diode is enabl
 stored there; instead the slot's reading method is overridden, to return torch's handler with our
 hooks before it. Handlers that others install, before or after, are composed the same way, and
 undoing it removes one attribute.
+
+Those in the register that torch has from 2.15 on (`register_inductor_choices`) are composed, too.
+We are not in it ourselves: there the first handler to override a method hides the others even where
+it abstains, registering replaces the handler of the thread, and every graph's cache key changes
+although torch may decide all of it.
 """
 
 from __future__ import annotations
@@ -166,16 +171,44 @@ def compose(handler: Any, mixins: list[type]) -> Any:
             "its __dict__, to be shared; torch's own is used there"
         )
     methods = {"__reduce_ex__": lambda self, protocol: _reduce_as(own, self, protocol)}
+    if any("__getattribute__" in vars(part) for part in own.__mro__[:-1]):
+        mixins = [*mixins, _dispatching(own, mixins, methods)]
     composed: Any = object.__new__(type(f"Diode{own.__name__}", (*mixins, own), methods))
     composed.__dict__ = handler.__dict__
     return composed
 
 
+def _dispatching(own: type, mixins: list[type], methods: dict[str, Any]) -> type:
+    """A class to put after the mixins, for a handler that finds its methods by itself, as that of
+    torch 2.15 for several registered handlers does: ours come first, and then what it finds."""
+    added = {part for mixin in mixins for part in mixin.__mro__} - {*own.__mro__}
+    ours = {name for part in added for name in vars(part) if not name.startswith("__")}
+
+    def getattribute(self: Any, name: str) -> Any:
+        find: Any = object.__getattribute__ if name in ours else own.__getattribute__
+        return find(self, name)
+
+    def found_by_itself(name: str) -> Callable[..., Any]:
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return getattr(_plain(own, self), name)(*args, **kwargs)
+
+        return call
+
+    methods["__getattribute__"] = getattribute
+    hooks = {name: found_by_itself(name) for name in ours if callable(getattr(own, name, None))}
+    return type("Dispatching", (), hooks)
+
+
+def _plain(own: type, composed: Any) -> Any:
+    """The handler behind a composed one."""
+    plain: Any = object.__new__(own)
+    plain.__dict__ = composed.__dict__
+    return plain
+
+
 def _reduce_as(own: type, composed: Any, protocol: Any) -> Any:
     """Pickle a composed handler as the handler behind it: torch sends it to compile workers, which
     may have no torch-diode."""
-    plain: Any = object.__new__(own)
-    plain.__dict__ = composed.__dict__
-    reduced = plain.__reduce_ex__(protocol)
+    reduced = _plain(own, composed).__reduce_ex__(protocol)
     # The default reduction insists on the class of the object being pickled.
     return (object.__new__, *reduced[1:]) if reduced[0] is copyreg.__newobj__ else reduced  # type: ignore[attr-defined]

@@ -83,11 +83,15 @@ def other_hook(handler: Any) -> str:
     """The name of the class whose matmul hook ours overrides; empty for torch's default."""
     from torch._inductor.choices import InductorChoices
 
+    hook = matmul_hook()
+    for registered in vars(handler).get("_choices", ()):  # 2.15: those of torch's own register
+        if getattr(type(registered), hook) is not getattr(InductorChoices, hook):
+            return type(registered).__name__
     ours = False
     for part in type(handler).__mro__:
         if part.__module__.startswith("torch_diode."):
             ours = True
-        elif ours and matmul_hook() in vars(part):
+        elif ours and hook in vars(part):
             return "" if part is InductorChoices else part.__name__
     return ""
 

@@ -13,7 +13,7 @@ from torch_diode.cli.console.output import note, print_json, print_line
 from torch_diode.cli.options import filters
 from torch_diode.cli.options.parameters import complete
 from torch_diode.hardware import known_names
-from torch_diode.integration.deciding.record import Decision
+from torch_diode.integration.deciding.record import Decision, Decisions
 
 
 def explain(
@@ -46,7 +46,7 @@ def explain(
     if as_json:
         print_json([_as_json(decision) for decision in result.decisions])
     else:
-        print_line(str(result.decisions))
+        print_line(str(Decisions(result.decisions)))  # the status has the notes
         print_line(str(result.status))
     if result.exit_code:
         raise typer.Exit(result.exit_code)
