@@ -199,6 +199,6 @@ def test_a_frozen_benchmark_includes_what_plain_torch_runs():
 
 
 def test_what_only_shortlists_decides_nothing_alone():
-    shortlist = replace(ranking(aten_us=20.5), only_shortlists=True)
+    shortlist = replace(ranking(aten_us=20.5), shortlist="lost")
     assert single_choice_order(shortlist, SPACE)[0] == 0
     assert benchmark_set(shortlist, SPACE, 3) == [1, 2, 0]

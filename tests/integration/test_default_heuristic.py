@@ -7,13 +7,13 @@ import warnings
 import pytest
 import torch
 
-from tests.integration.cases import CONFIG, inputs
+from tests.integration.cases import CONFIG, MAX_AUTOTUNE, inputs
 from tests.samples import H200
 from torch_diode import Candidate, Chain, Hardware, LookupTable, MMShape, ModelHeuristic, Table
 from torch_diode.files.tables import write_table
 from torch_diode.hardware import find, known
 from torch_diode.integration import registration
-from torch_diode.integration.capture.fake_gpu import lower
+from torch_diode.integration.capture.fake_gpu import lower, pretend
 from torch_diode.integration.deciding.decider import Decider
 from torch_diode.integration.default_heuristic import default_heuristic
 from torch_diode.integration.hooks import torch_compat
@@ -83,10 +83,11 @@ def test_by_default_the_shipped_model_decides(monkeypatch):
         ("nvidia-gh200", "", True),
         ("nvidia-h20", "", False),
         ("nvidia-h100-pcie", "", False),
-        ("nvidia-a100", "", False),
+        ("nvidia-a100", "", True),
+        ("nvidia-a100-40gb", "", True),
         ("nvidia-b200", "", False),
         ("nvidia-h20", "shipped", True),
-        ("nvidia-a100", "shipped", False),
+        ("nvidia-b200", "shipped", False),
         ("nvidia-h200", "none", False),
     ],
 )
@@ -95,9 +96,47 @@ def test_a_model_decides_for_close_relatives_and_when_named_for_its_architecture
 ):
     heuristic = default_heuristic(known(name), Settings(model=model))
     assert (heuristic is not None) == decides
-    if decides and name != "nvidia-h200":
+    if decides:
+        own = name in ("nvidia-a100", "nvidia-h100", "nvidia-h200")
         assert isinstance(heuristic, ModelHeuristic)
-        assert "model of nvidia-h200 used on" in heuristic.note
+        assert ("used on" in heuristic.note) == (not own)
+        assert (heuristic.why_shortlists(known(name)) == "") == (name == "nvidia-h200")
+
+
+@pytest.mark.parametrize("name", ["nvidia-a100", "nvidia-h100", "nvidia-gh200"])
+def test_where_a_model_only_shortlists_a_plain_compile_is_torchs_own(name, monkeypatch):
+    monkeypatch.delenv("TORCH_DIODE_MODEL")
+    with pretend(known(name)):
+        plain = lower(torch.mm, inputs("mm")).source
+        registration.register_on_import()
+        assert lower(torch.mm, inputs("mm")).source == plain
+        status = registration.status()
+        assert status.counters.decisions == 0
+        assert any("shortlists" in reason for reason in status.counters.abstentions)
+        assert "shortlists: " in status.heuristics[name]
+
+
+@pytest.mark.parametrize("name", ["nvidia-a100", "nvidia-h100"])
+def test_in_max_autotune_a_shortlist_is_shorter_than_inductors_list_and_has_aten(name, monkeypatch):
+    monkeypatch.delenv("TORCH_DIODE_MODEL")
+    lists: list[list[str]] = []
+
+    def count(choices):
+        lists.append([type(choice).__name__ for choice in choices])
+        return choices[:1]  # one is not benchmarked
+
+    undo = torch_compat.add_preprocessing(count)
+    try:
+        with pretend(known(name)):
+            lower(torch.mm, inputs("mm"), MAX_AUTOTUNE, generate=False)
+            registration.register_on_import()
+            lower(torch.mm, inputs("mm"), MAX_AUTOTUNE, generate=False)
+    finally:
+        undo()
+    default, shortlist = lists
+    assert len(shortlist) < len(default)
+    assert "ExternKernelCaller" in shortlist
+    assert registration.status().counters.decisions == 1
 
 
 def test_there_is_no_heuristic_for_an_unknown_chip():

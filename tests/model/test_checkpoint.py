@@ -34,6 +34,7 @@ METADATA = ModelMetadata(
     triton=["3.6.0"],
     dataset_digest="0" * 64,
     sigma={"configs": 0.08, "aten": 0.1},
+    decides_alone=["nvidia-h200"],
 )
 PROBLEM = MMShape("mm", M=128, N=256, K=512)
 
@@ -53,9 +54,10 @@ def path(request, tmp_path):
     return tmp_path / f"model{request.param}"
 
 
-def rewritten(path, **changes):
+def rewritten(path, without=(), **changes):
     """A file with changed metadata."""
     data = json.loads(METADATA.to_json()) | changes
+    data = {name: value for name, value in data.items() if name not in without}
     weights = network().state_dict()
     torch.save({"torch_diode": json.dumps(data), "weights": weights}, path)
     return path

@@ -1,12 +1,14 @@
 """Metadata of a trained model state where it comes from and how good it is."""
 
 import numpy as np
+import pyarrow as pa
 
 from torch_diode.model.checkpoint import load_model, save_model
 from torch_diode.model.evaluation.scoring import evaluate_predictions, predict_times
 from torch_diode.model.metadata import build_metadata
 from torch_diode.model.training.trainer import TrainingOptions, split_table, train
 from torch_diode.types.candidate_arrays import Candidates
+from torch_diode.types.dataset import Dataset
 
 
 def test_from_timings_to_a_model_that_ranks(dataset, table, h200, tmp_path):
@@ -23,6 +25,8 @@ def test_from_timings_to_a_model_that_ranks(dataset, table, h200, tmp_path):
     assert model.metadata.dataset_digest == dataset.digest
     assert (model.metadata.torch, model.metadata.triton) == (["2.11.0"], ["3.6.0"])
     assert "mm/bfloat16" in model.metadata.covers
+    assert model.metadata.decides_alone == ["nvidia-h200"]
+    assert model.metadata.configs == {}
     assert model.metadata.scores["all"]["regret@1"] == round(evaluation.model["all"][0].geomean, 5)
 
     row = int(np.flatnonzero(~parts.test.is_aten)[0])
@@ -30,3 +34,24 @@ def test_from_timings_to_a_model_that_ranks(dataset, table, h200, tmp_path):
     assert model.supports(timing.problem, h200) is None
     times, _ = model.predict_us(timing.problem, Candidates.of([timing.candidate]), h200)
     assert np.allclose(times, predicted[row], rtol=1e-3)
+
+
+def test_timings_with_the_launch_in_them_earn_no_trust_and_limit_the_configs(table, dataset, h200):
+    options = TrainingOptions(
+        shape={"hidden": 8, "layers": 1}, epochs=1, evaluate_every=1, aten_epochs=1
+    )
+    parts = split_table(table, options)
+    trained = train(parts, options)
+    predicted = predict_times(trained.network, parts.test)
+    evaluation = evaluate_predictions(parts.test, predicted).evaluation
+    column = dataset.table.schema.get_field_index("method")
+    methods = pa.array(["feedback"] * len(dataset))
+    source = {"source": ("a log",), "templates": ("triton::mm=ab",)}
+    logged = Dataset(dataset.table.set_column(column, "method", methods), source)
+    metadata = build_metadata(trained, parts.train, logged, h200, evaluation)
+    assert metadata.decides_alone == []
+    assert metadata.provenance == {"source": ["a log"]}
+    timed = {str(t.candidate).partition(" g8")[0] for t in logged if t.candidate.triton}
+    assert len(timed) > 1
+    named = {f"{name} {c[0]}x{c[1]}x{c[2]}" for name, cs in metadata.configs.items() for c in cs}
+    assert named <= timed

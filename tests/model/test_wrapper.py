@@ -7,10 +7,17 @@ from dataclasses import replace
 import pytest
 
 import torch_diode
-from torch_diode import ModelHeuristic, ModelWrapper
+from torch_diode import ModelWrapper
+from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
+from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.model.checkpoint import load_model, save_model
-from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError, InvalidValueError
+from torch_diode.types.errors import (
+    EmptySelectionError,
+    FileFaultError,
+    HardwareMismatchError,
+    InvalidValueError,
+)
 from torch_diode.types.problem import MMShape
 
 from .test_checkpoint import METADATA, PROBLEM, known_other, network, rewritten
@@ -84,3 +91,43 @@ def test_a_template_that_changed_since_training_is_noted(path, h200):
 )
 def test_a_model_knows_if_its_kernels_took_sizes_as_arguments(tmp_path, options, open_sizes):
     assert load_model(rewritten(tmp_path / "m.pt", options=options)).open_sizes == open_sizes
+
+
+def test_a_model_decides_alone_where_its_metadata_says_and_shortlists_elsewhere(tmp_path, h200):
+    path = tmp_path / "m.pt"
+    for alone, on_h200, on_h100 in (
+        (["nvidia-h200"], "", "not validated on nvidia-h100"),
+        ([], "have not shown", "not validated on nvidia-h100"),
+        (["nvidia-h100", "nvidia-h200"], "", ""),
+    ):
+        model = load_model(rewritten(path, decides_alone=alone))
+        for chip, expected in ((h200, on_h200), (known("nvidia-h100"), on_h100)):
+            reason = model.why_shortlists(chip)
+            assert expected in reason
+            assert bool(expected) == bool(reason)
+            ranking = ModelHeuristic(model).rank(PROBLEM, candidate_space(PROBLEM, chip), chip)
+            assert ranking.shortlist == reason
+
+
+def test_a_file_that_does_not_state_it_decides_alone_on_its_own_hardware(tmp_path, h200):
+    model = load_model(rewritten(tmp_path / "m.pt", without=("decides_alone", "configs")))
+    assert model.metadata.decides_alone == ["nvidia-h200"]
+    assert model.known(candidate_space(PROBLEM, h200)) is None
+
+
+def test_a_model_of_a_short_list_ranks_its_configs_and_aten_alone(tmp_path, h200):
+    configs = {"triton::mm": [[64, 64, 32, 3, 4], [128, 64, 64, 4, 8]]}
+    model = load_model(rewritten(tmp_path / "m.pt", configs=configs))
+    space = candidate_space(PROBLEM, h200)
+    ranking = ModelHeuristic(model).rank(PROBLEM, space, h200)
+    assert sorted(str(space[int(row)]) for row in ranking.order) == [
+        "aten",
+        "triton::mm 128x64x64 g8 s4 w8",
+        "triton::mm 64x64x32 g8 s3 w4",
+    ]
+
+
+@pytest.mark.parametrize("configs", [{"triton::mm": [[64, 64, 32]]}, {"triton::mm": "all"}, []])
+def test_faulty_configs_are_refused(tmp_path, configs):
+    with pytest.raises(FileFaultError, match="configs"):
+        load_model(rewritten(tmp_path / "m.pt", configs=configs))

@@ -64,7 +64,7 @@ def test_a_named_file_is_never_skipped(folder):
 
 def test_a_directory_of_other_files_alone_is_refused(folder):
     (folder / "d.json").unlink()
-    with pytest.raises(EmptySelectionError, match="got no dataset among its JSON files"):
+    with pytest.raises(EmptySelectionError, match="got no dataset among its files"):
         read_all(folder)
 
 

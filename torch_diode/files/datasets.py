@@ -12,6 +12,9 @@ from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
 _TREE_DEPTH = 6
 FORMS = ("parquet", "msgpack", "json")
+LOG = "txt"
+"""The form of PyTorch's AutoHeuristic logs, plain or compressed by gzip, which are only read."""
+READABLE = (*FORMS, LOG)
 
 
 def form_of(path: str | os.PathLike[str]) -> str:
@@ -23,10 +26,15 @@ def form_of(path: str | os.PathLike[str]) -> str:
     return form
 
 
-def shards(path: str | os.PathLike[str], forms: Sequence[str] = FORMS) -> list[Path]:
+def is_log(path: Path) -> bool:
+    """True if a file's name ends like a log's."""
+    return path.name.lower().endswith((f".{LOG}", f".{LOG}.gz"))
+
+
+def shards(path: str | os.PathLike[str], forms: Sequence[str] = READABLE) -> list[Path]:
     """The files of a path: itself, or the data files of a directory and its folders, sorted.
 
-    Hidden files are skipped: they are what a killed writer left behind.
+    Hidden files are skipped: they are what a killed writer left behind. So is text that is no log.
     """
     folder = existing(path)
     if not folder.is_dir():
@@ -36,10 +44,11 @@ def shards(path: str | os.PathLike[str], forms: Sequence[str] = FORMS) -> list[P
         files = sorted(
             file
             for file in folder.rglob("*")
-            if file.suffix.lower() in endings
+            if _ending(file) in endings
             and not any(part.startswith(".") for part in file.relative_to(folder).parts)
             and file.is_file()
         )
+    files = [file for file in files if not is_log(file) or _has_log(file)]
     if not files:
         raise EmptySelectionError(
             f"{path}: got no dataset file; expected files ending in {', '.join(sorted(endings))}"
@@ -47,8 +56,18 @@ def shards(path: str | os.PathLike[str], forms: Sequence[str] = FORMS) -> list[P
     return files
 
 
+def _ending(path: Path) -> str:
+    return f".{LOG}" if is_log(path) else path.suffix.lower()
+
+
+def _has_log(path: Path) -> bool:
+    from torch_diode.files.autoheuristic import decision_of
+
+    return decision_of(path) != ""
+
+
 def read_dataset(
-    path: str | os.PathLike[str], forms: Sequence[str] = FORMS, duplicates: str = "refuse"
+    path: str | os.PathLike[str], forms: Sequence[str] = READABLE, duplicates: str = "refuse"
 ) -> Dataset:
     """Read a dataset from a file or a directory of shards; a faulty shard is an error."""
     parts = [_read_file(file) for file in shards(path, forms)]
@@ -62,6 +81,10 @@ def read_dataset(
 
 
 def _read_file(path: Path) -> Dataset:
+    if is_log(path):
+        from torch_diode.files.autoheuristic import read_autoheuristic
+
+        return read_autoheuristic(path)
     form = form_of(path)
     if form == "parquet":
         from torch_diode.files.parquet import read_parquet

@@ -37,6 +37,11 @@ class Heuristic(ABC):
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking | None:
         """The candidates in order, or None to abstain; raises `DiodeError` on bad input."""
 
+    def why_shortlists(self, hardware: Hardware) -> str:
+        """The reason why its choices may only be benchmarked on this hardware (max-autotune does),
+        and none may run unbenchmarked; empty where it decides alone."""
+        return ""
+
     @abstractmethod
     def fingerprint(self) -> str:
         """Text for torch's cache keys: changes whenever answers may change, and is otherwise the

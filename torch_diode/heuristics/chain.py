@@ -37,6 +37,11 @@ class Chain(Heuristic):
                 return ranking
         return None
 
+    def why_shortlists(self, hardware: Hardware) -> str:
+        """Every member's reason, in order."""
+        reasons = (heuristic.why_shortlists(hardware) for heuristic in self.heuristics)
+        return "; ".join(reason for reason in reasons if reason)
+
     def why_abstained(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> str:
         """Every member's reason, in order; empty as soon as one answers."""
         reasons = []

@@ -33,10 +33,10 @@ class TimingModel(Protocol):
     def fingerprint(self) -> str:
         """Text that changes with the weights, the features, and anything else times depend on."""
 
-    # Optional: `loses_to_aten(problem)`, the kind of its problems on which ATen alone was better in
-    # its evaluation, or an empty text; `open_sizes`, true if the times are of kernels that get
-    # their sizes as arguments;
-    # `known(candidates)`, a mask of those it can predict, or None if it can predict all.
+    # Optional: `open_sizes`, true if the times are of kernels that get their sizes as arguments;
+    # `known(candidates)`, a mask of those it can predict, or None if it can predict all;
+    # `why_shortlists(hardware)`, as a heuristic has; `loses_to_aten(problem)`, the kind of its
+    # problems on which ATen alone was better in its evaluation, or an empty text.
 
 
 class ModelHeuristic(Heuristic):
@@ -66,13 +66,19 @@ class ModelHeuristic(Heuristic):
             )
         open_sizes = getattr(self.model, "open_sizes", False)
         ranking = Ranking.by_time(times, self.name, sigma, candidates, self.note, open_sizes)
-        loses_to_aten = getattr(self.model, "loses_to_aten", None)
-        worse = loses_to_aten(problem) if loses_to_aten is not None else ""
-        if not worse:
-            return ranking
-        caveat = f"ATen alone was better on its held-out problems ({worse}): it only shortlists"
-        note = "; ".join(filter(None, (self.note, caveat)))
-        return replace(ranking, note=note, only_shortlists=True)
+        shortlist = self.why_shortlists(hardware) or self._loss(problem)
+        return replace(ranking, shortlist=shortlist) if shortlist else ranking
+
+    def why_shortlists(self, hardware: Hardware) -> str:
+        """The model's own reason."""
+        ask = getattr(self.model, "why_shortlists", None)
+        return "" if ask is None else str(ask(hardware))
+
+    def _loss(self, problem: MMShape) -> str:
+        """The reason to only shortlist problems like this one."""
+        ask = getattr(self.model, "loses_to_aten", None)
+        kind = "" if ask is None else ask(problem)
+        return f"ATen alone was better on its held-out problems ({kind})" if kind else ""
 
     def _known(self, candidates: Candidates) -> npt.NDArray[np.bool_] | None:
         """Mask of the candidates the model knows; None where it knows all."""

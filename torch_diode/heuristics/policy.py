@@ -122,7 +122,7 @@ def single_choice_order(
     if is_plain[order[0]] or not is_plain.any():
         return order
     plain, rows = int(is_plain.argmax()), order.tolist()
-    if ranking.only_shortlists:
+    if ranking.shortlist:
         return _first(plain, order)
     if ranking.sigma is None:
         return order

@@ -118,7 +118,7 @@ def _model(hardware: Hardware, named: str) -> Iterator[Heuristic]:
 
 
 def close_relative(hardware: Hardware, name: str) -> bool:
-    """True if the model of chip `name` may decide for this hardware by default.
+    """True if the model of chip `name` may rank for this hardware by default.
 
     Requires the same architecture and number of units, and similar memory bandwidth: an H20 shares
     only its architecture with an H200.

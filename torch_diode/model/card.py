@@ -63,7 +63,7 @@ def write_card(
     evaluation = predictions.evaluation
     path = model.with_suffix(".json")
     data: dict[str, Any] = json.loads(metadata.to_json())
-    del data["feature_names"], data["scores"]
+    del data["feature_names"], data["scores"], data["configs"]
     data |= {"held_out": evaluation.to_dict(), "judged_on": judged_on, "notes": list(notes)}
     write_json(path, data, _DEPTH, overwrite)
     try:
@@ -193,18 +193,29 @@ def _over_plain(evaluation: Evaluation) -> Iterator[str]:
 
 def _origin(metadata: ModelMetadata) -> list[Sequence[str]]:
     options = metadata.options
-    rows = [
+    rows: list[Sequence[str]] = [
         ("covers", ", ".join(metadata.covers)),
+        ("decides alone on", ", ".join(metadata.decides_alone) or "no hardware"),
+        ("shortlists for max-autotune on", _shortlists_on(metadata)),
         *([("threads", ", ".join(map(str, metadata.threads)))] if metadata.threads else []),
         *([("candidates", ", ".join(metadata.labels))] if metadata.labels else []),
         ("sizes in training", "; ".join(f"{n} {_range(r)}" for n, r in metadata.ranges.items())),
         ("measured with torch", ", ".join(metadata.torch) or "not recorded"),
         ("and triton", ", ".join(metadata.triton) or "not recorded"),
+        *((f"timings: {name}", ", ".join(texts)) for name, texts in metadata.provenance.items()),
         ("dataset", f"`{metadata.dataset_digest}`"),
         ("features version", str(metadata.features_version)),
         ("options", ", ".join(f"{k} {v}" for k, v in sorted(options.items()) if k != "shape")),
     ]
-    return [*rows]
+    if metadata.configs:
+        count = sum(map(len, metadata.configs.values()))
+        rows.append(("configs it predicts", f"{count}, those that were timed"))
+    return rows
+
+
+def _shortlists_on(metadata: ModelMetadata) -> str:
+    own = [] if metadata.hardware in metadata.decides_alone else [metadata.hardware]
+    return ", ".join([*own, "no other CPU" if metadata.threads else "its close relatives"])
 
 
 def _range(ends: Sequence[float]) -> str:

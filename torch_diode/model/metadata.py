@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from torch_diode.model.features.names import (
     CPU_FEATURES_VERSION,
@@ -38,6 +39,8 @@ _FEATURES = (*FEATURE_NAMES, *VENDOR_NAMES, *SPLIT_NAMES)
 SWEEP = "sweep"
 """Method of timings whose kernels take their sizes as arguments; `options` names a model's
 methods, and a file that names none was made from these."""
+CLEAN = (SWEEP, "feedback-clean")
+"""Methods of timings without the launch, which ATen and Triton pay differently."""
 _MAX_WIDTH = 4096
 _SHAPE_NAMES = {"hidden", "layers", "aten_hidden", "aten_layers", "aten_members", "encoder"}
 _LIBRARY_SHAPE_NAMES = {"hidden", "layers", "members", "labels"}
@@ -46,6 +49,8 @@ _CPU_FIELDS = ("threads", "labels")
 _GPU_OPTIONS = ("aten_", "split_", "far", "near", "floor")
 _OLDEST_HEAD = {"aten_layers": 2, "aten_members": 6}
 """Shape of ATen's head in the first files, which do not state it."""
+_PROVENANCE = ("source", "collected", "timed_by")
+CONFIG_COLUMNS = ("block_m", "block_n", "block_k", "num_stages", "num_warps")
 _SUMMARY_SLICES = ("all", "op=", "precision=")
 WORSE_THAN_ATEN = "worse_than_aten"
 """Key in `scores` of the operations and precisions in which ATen alone was better on the problems
@@ -78,6 +83,13 @@ class ModelMetadata:
     """Numbers of threads in training, on a CPU."""
     labels: list[str] = field(default_factory=list)
     """Candidates of the outputs of a `library` network."""
+    decides_alone: list[str] = field(default_factory=list)
+    """Hardware on which its first choice may run unbenchmarked; elsewhere it shortlists."""
+    configs: dict[str, Any] = field(default_factory=dict)
+    """By template the configs in training, as `CONFIG_COLUMNS`, if they are a short list such as
+    autotuning's: it predicts no others. Empty where they are of the whole candidate space."""
+    provenance: dict[str, Any] = field(default_factory=dict)
+    """Source of the timings, their dates and how they were made."""
     format: str = FORMAT
     format_version: int = FORMAT_VERSION
 
@@ -105,6 +117,8 @@ class ModelMetadata:
             )
         _check_features(data, source)
         data = {**{name: [] for name in _CPU_FIELDS}, **data}
+        # The first files do not state it; they are of sweeps.
+        data = {"decides_alone": [data.get("hardware")], "configs": {}, "provenance": {}, **data}
         _check_fields(cls, data, source)
         oldest = {} if data["kind"] == LIBRARY else _OLDEST_HEAD
         return cls(**{**data, "shape": {**oldest, **data["shape"]}})
@@ -149,6 +163,7 @@ def _check_fields(cls: type[ModelMetadata], data: Mapping[str, Any], source: str
                 f"{', '.join(sorted(names))}, 1 to {_MAX_WIDTH}"
             )
     _check_numbers(data, source)
+    _check_configs(data, source)
 
 
 def _check_numbers(data: Mapping[str, Any], source: str) -> None:
@@ -174,6 +189,22 @@ def _check_numbers(data: Mapping[str, Any], source: str) -> None:
         raise FileFaultError(f"{source}: got sigma {data['sigma']!r:.60}; expected numbers")
 
 
+def _check_configs(data: Mapping[str, Any], source: str) -> None:
+    for template, configs in data["configs"].items():
+        if not isinstance(configs, list) or not all(map(_is_config, configs)):
+            raise FileFaultError(
+                f"{source}: got configs {configs!r:.40} of {template!r:.40}; expected lists of "
+                + ", ".join(CONFIG_COLUMNS)
+            )
+
+
+def _is_config(values: object) -> bool:
+    """True for five numbers of a size that packs into a key."""
+    if not isinstance(values, list) or len(values) != len(CONFIG_COLUMNS):
+        return False
+    return all(type(value) is int and 0 <= value <= _MAX_WIDTH for value in values)
+
+
 def build_metadata(
     trained: Trained[Network],
     part: FeatureTable,
@@ -197,8 +228,8 @@ def build_metadata(
         arch=hardware.arch,
         covers=_covers(p, with_layout=is_library),
         ranges=_ranges(p),
-        torch=dataset.texts("torch"),
-        triton=dataset.texts("triton"),
+        torch=[release for release in dataset.texts("torch") if release],
+        triton=[release for release in dataset.texts("triton") if release],
         dataset_digest=dataset.digest,
         sigma={
             name: round(errors.get(part_name, {}).get("rmse", 0.5), 4)
@@ -218,11 +249,26 @@ def build_metadata(
         feature_names=list(names),
         threads=sorted({int(count) for count in p.threads if count}),
         labels=list(getattr(trained.network, "labels", ())),
+        decides_alone=[hardware.name] if {*CLEAN} & {*dataset.texts("method")} else [],
+        configs={} if SWEEP in dataset.texts("method") else _configs(dataset, part.rows),
+        provenance={n: list(dataset.provenance[n]) for n in _PROVENANCE if n in dataset.provenance},
     )
 
 
 def _is_summary(slice_name: str) -> bool:
     return slice_name.startswith(_SUMMARY_SLICES) and "," not in slice_name
+
+
+def _configs(dataset: Dataset, rows: npt.NDArray[np.int64]) -> dict[str, Any]:
+    """By template, the distinct configs of these rows."""
+    candidates = dataset.candidates(rows)
+    values = np.stack([candidates.fields[name] for name in CONFIG_COLUMNS], axis=1)
+    found = {
+        name: np.unique(values[candidates.is_template(name)], axis=0).tolist()
+        for name in candidates.templates
+        if name.startswith("triton::")
+    }
+    return {name: configs for name, configs in found.items() if configs}
 
 
 def _covers(p: ProblemArrays, with_layout: bool) -> list[str]:

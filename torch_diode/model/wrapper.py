@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from torch_diode.candidates import candidate_space
+from torch_diode.candidates.gpu.compiled_resources import config_keys
 from torch_diode.hardware import find
 from torch_diode.hardware.versions import same_release
 from torch_diode.model.checkpoint import load_weights
 from torch_diode.model.features.problem_arrays import Floats
-from torch_diode.model.metadata import SWEEP, WORSE_THAN_ATEN, ModelMetadata
+from torch_diode.model.metadata import CONFIG_COLUMNS, SWEEP, WORSE_THAN_ATEN, ModelMetadata
 from torch_diode.model.networks import LIBRARY, file_names
 from torch_diode.model.serving.inference import NumpyNetwork
 from torch_diode.model.serving.library_inference import LibraryNetwork
-from torch_diode.types.candidate import Candidate
+from torch_diode.types.candidate import ATEN, Candidate, pack
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError, InvalidValueError
 from torch_diode.types.hardware import Hardware
@@ -53,6 +54,7 @@ class ModelWrapper:
         self._covers = frozenset(metadata.covers)
         worse = metadata.scores.get(WORSE_THAN_ATEN)
         self._worse_than_aten = worse if isinstance(worse, list) else []
+        self._configs = {name: _keys(configs) for name, configs in metadata.configs.items()}
         self.open_sizes = SWEEP in metadata.options.get("methods", [SWEEP])
         """True if the training timings are of kernels that take their sizes as arguments."""
         self._limits = {
@@ -101,8 +103,17 @@ class ModelWrapper:
 
     def known(self, candidates: Candidates) -> npt.NDArray[np.bool_] | None:
         """Mask of the candidates it can predict; None if that is all of any."""
+        if self._configs:
+            return self._trained_on(candidates)
         known = getattr(self._network, "known", None)
         return None if known is None else known(candidates)
+
+    def _trained_on(self, candidates: Candidates) -> npt.NDArray[np.bool_]:
+        """Mask of ATen and of the configs in training."""
+        mask, keys = candidates.is_template(ATEN), config_keys(candidates)
+        for name, trained in self._configs.items():
+            mask = mask | (candidates.is_template(name) & np.isin(keys, trained))
+        return mask
 
     def supports(self, problem: MMShape, hardware: Hardware) -> str | None:
         """None if the model covers the problem on this hardware; otherwise the reason."""
@@ -141,6 +152,16 @@ class ModelWrapper:
             return f"the model was trained with {counts} threads, here are {hardware.threads}"
         return ""
 
+    def why_shortlists(self, hardware: Hardware) -> str:
+        """Empty on the hardware whose measurements have shown that it may decide alone; elsewhere
+        the reason why it only shortlists."""
+        trained = self.metadata
+        if hardware.name in trained.decides_alone:
+            return ""
+        if hardware.name != trained.hardware:
+            return f"the model is of {trained.hardware}, and not validated on {hardware.name}"
+        return f"timings of {trained.hardware} have not shown that it may decide alone"
+
     def require(self, hardware: Hardware) -> None:
         """Raise if the model is of another chip family, whose kernels differ."""
         if hardware.arch != self.metadata.arch:
@@ -165,7 +186,8 @@ class ModelWrapper:
         pairs = (("torch", torch, self.metadata.torch), ("triton", triton, self.metadata.triton))
         for name, here, trained in pairs:
             if not same_release(here, trained):
-                caveats.append(f"model trained under {name} {', '.join(trained)}, this is {here}")
+                under = ", ".join(trained) or "of no recorded release"
+                caveats.append(f"model trained under {name} {under}, this is {here}")
         known = {text.partition("=")[0] for text in self.metadata.template_hashes}
         changed = [
             name
@@ -187,6 +209,11 @@ def _path(model: object) -> str | os.PathLike[str]:
             f"ModelWrapper: got {model!r:.60}; expected a model file, or metadata and arrays"
         )
     return model
+
+
+def _keys(configs: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
+    columns = np.array(configs, np.int64).reshape(-1, len(CONFIG_COLUMNS)).T
+    return pack(dict(zip(CONFIG_COLUMNS, columns, strict=True)), CONFIG_COLUMNS, columns[0] * 0)
 
 
 def _fingerprint(metadata: ModelMetadata, arrays: Mapping[str, Floats]) -> str:

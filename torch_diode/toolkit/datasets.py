@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,16 @@ from typing import Any
 import numpy as np
 
 from torch_diode.files.atomic import refuse_existing
-from torch_diode.files.datasets import FORMS, form_of, read_dataset, shards, write_dataset
+from torch_diode.files.autoheuristic import MATMUL, decision_of
+from torch_diode.files.datasets import (
+    FORMS,
+    READABLE,
+    form_of,
+    is_log,
+    read_dataset,
+    shards,
+    write_dataset,
+)
 from torch_diode.files.file_errors import naming_file
 from torch_diode.files.header import check_header
 from torch_diode.files.json import read_json
@@ -47,9 +57,9 @@ def read_all(
     progress: ProgressCallback = log_progress,
 ) -> Dataset:
     """Read all timings of a file, or of the datasets in a directory and its folders; other JSON
-    files are skipped."""
+    files are skipped, and logs of other decisions."""
     for form in forms or ():
-        validation.one_of("train", "file-extensions", form.lstrip(".").lower(), FORMS)
+        validation.one_of("train", "file-extensions", form.lstrip(".").lower(), READABLE)
     if isinstance(source, Dataset):
         return source
     path = Path(source)
@@ -57,12 +67,12 @@ def read_all(
         is_directory = path.is_dir()
     if not is_directory:
         return read_dataset(path)
-    files = shards(path, forms or FORMS)
+    files = shards(path, forms or READABLE)
     datasets = [file for file in files if may_be_dataset(file)]
     for file in sorted(set(files) - set(datasets)):
         progress(Progress(message=f"{file}: skipped, not a dataset"))
     if not datasets:
-        raise EmptySelectionError(f"{path}: got no dataset among its JSON files; expected one")
+        raise EmptySelectionError(f"{path}: got no dataset among its files; expected one")
     names = ", ".join(str(file.relative_to(path)) for file in datasets[:_SAID])
     more = f" and {len(datasets) - _SAID:,} more" if len(datasets) > _SAID else ""
     progress(Progress(message=f"{path}: read {names}{more}"))
@@ -72,7 +82,9 @@ def read_all(
 
 def may_be_dataset(file: Path) -> bool:
     """True unless a JSON file is another file of torch-diode, such as a model's card, a table, a
-    solution or an analysis; a damaged file may be a dataset."""
+    solution or an analysis, and a log one of another decision; a damaged file may be a dataset."""
+    if is_log(file):
+        return decision_of(file) == MATMUL
     if file.suffix.lower() != ".json":
         return True
     try:
@@ -187,12 +199,14 @@ def convert(
     ops: Sequence[str] = (),
     duplicates: str = "refuse",
     overwrite: bool = False,
+    collected: str | None = None,
     progress: ProgressCallback = log_progress,
 ) -> Dataset:
     """Merge datasets, select a part and write it; the result is what was written.
 
     The output's suffix names its form, `form` does where it has no such suffix. `duplicates` says
     what to do with a timing that occurs twice: refuse it, or keep the first or the last.
+    `collected` is the date of the timings, where the inputs do not know it.
     """
     form = _output_form(output, form)
     refuse_existing(output, overwrite)
@@ -200,9 +214,19 @@ def convert(
     merged = Dataset.merge(
         [read_all(path, duplicates=duplicates, progress=progress) for path in inputs], duplicates
     )
+    if collected is not None:
+        merged = Dataset(merged.table, {**merged.provenance, "collected": (_date(collected),)})
     selection = select_timings(merged, hardware, ops, ", ".join(map(source_name, inputs)))
     write_dataset(selection, output, form, overwrite)
     return selection
+
+
+def _date(text: str) -> str:
+    if not re.fullmatch(r"\d{4}(-\d{2}){0,2}", text):
+        raise InvalidValueError(
+            f"convert: got {text!r:.40} as the date of the timings; expected one such as 2024-08-15"
+        )
+    return text
 
 
 def _output_form(output: Path, given: str | None) -> str:

@@ -54,13 +54,15 @@ class PredictedChoice:
     ranked: list[Prediction]
     aten_us: float | None
     plain_compile: Candidate
+    shortlists: str
+    """The reason why the heuristic only shortlists for max-autotune; empty if it decides alone."""
     notes: list[str]
     """Reasons why a compile would not use this heuristic; it then leaves the problem to torch."""
 
     @property
     def left_to_torch(self) -> bool:
         """True where a plain compile leaves the problem to torch."""
-        return bool(self.notes)
+        return bool(self.notes or self.shortlists)
 
     def to_dict(self) -> dict[str, Any]:
         """The prediction as JSON has it."""
@@ -71,6 +73,8 @@ class PredictedChoice:
             "candidates": self.candidates,
             "source": self.source,
             "aten_us": self.aten_us,
+            "decides_alone": not self.shortlists,
+            "shortlists": self.shortlists,
             "notes": self.notes,
             "left_to_torch": self.left_to_torch,
             "plain_compile": self.plain_compile.to_dict(),
@@ -113,6 +117,7 @@ def predict(
         ranking.predictions(space, top),
         aten_us,
         Candidate(ATEN) if plain is None else single_choice(*plain),
+        "" if reason else heuristic.first.why_shortlists(chip),
         notes,
     )
 

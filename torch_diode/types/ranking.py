@@ -20,8 +20,9 @@ class Ranking:
     `order` may be partial (a table has a few candidates); `predicted_us` has one value for every
     candidate, NaN where the heuristic predicts no time. `sigma` is the heuristic's estimate of its
     own error by position, as a fraction. `open_sizes`: the times are of kernels that get their
-    sizes as arguments, as a sweep's do. `only_shortlists`: where nothing is benchmarked, what plain
-    torch runs is preferred. Checked on construction, before it reaches a compile.
+    sizes as arguments, as a sweep's do. `shortlist`: the reason why its first candidates may only
+    be benchmarked against plain torch's choice, and none may run unbenchmarked; empty where one
+    may. Checked on construction, before it reaches a compile.
     """
 
     order: npt.NDArray[np.int64]
@@ -30,7 +31,7 @@ class Ranking:
     sigma: npt.NDArray[np.float64] | None = None
     note: str = ""
     open_sizes: bool = False
-    only_shortlists: bool = False
+    shortlist: str = ""
 
     def __post_init__(self) -> None:
         order, times = self.order, self.predicted_us

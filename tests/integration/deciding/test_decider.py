@@ -64,7 +64,7 @@ def test_the_default_is_loaded_once_per_hardware(monkeypatch):
     assert decider.loaded() == {}
     assert decider.heuristic_for(H200) is decider.heuristic_for(H200)
     assert loads == [H200]
-    assert decider.loaded() == {"nvidia-h200": "forced"}
+    assert decider.loaded() == {"nvidia-h200": "forced, decides alone"}
     with device_hardware.pretending(H200):
         assert decider.fingerprint(["cuda"])
 

@@ -3,7 +3,7 @@ import pytest
 
 from torch_diode.model.checkpoint import load_network
 from torch_diode.model.evaluation.scoring import predict_times
-from torch_diode.toolkit.training.fine_tuning import concat_tables, replay
+from torch_diode.toolkit.training.fine_tuning import concat_tables, replay, without_measured
 
 
 @pytest.fixture(scope="module")
@@ -31,3 +31,16 @@ def test_concatenated_tables_keep_problems_apart(replayed):
     assert both.group.max() == 2 * len(table.problem) - 1
     assert np.array_equal(both.target[len(table.group) :], table.target)
     assert len(both.arrays) == len(both.problem)
+
+
+def test_of_another_chip_only_what_was_not_measured_here_is_replayed(replayed):
+    _, _, table = replayed
+    first = (table.arrays.op == 0) & (table.arrays.precision == 0)
+    here = table.take(first)
+    small = here.take_rows(here.is_aten | (np.arange(len(here.group)) % 2 == 0))
+    left = without_measured(table, small)
+    there = first[left.group]
+    assert np.count_nonzero(~there) == np.count_nonzero(~first[table.group])
+    assert not left.is_aten[there].any()
+    assert 0 < np.count_nonzero(there) < np.count_nonzero(first[table.group])
+    assert not (without_measured(here, here).is_config).any()

@@ -120,7 +120,7 @@ class Decider:
     def loaded(self) -> dict[str, str]:
         """By hardware, the default heuristic in use or why there is none."""
         return {
-            hardware.label: value.name
+            hardware.label: _with_trust(value, hardware)
             if isinstance(value, Heuristic)
             else str(value or default_heuristic.why_no_heuristic(self.settings, hardware))
             for hardware, value in list(self._heuristics.items())
@@ -189,10 +189,13 @@ class Decider:
         hardware = device_hardware.hardware_of(request.device)
         problem, offered, candidates = self._build_problem(request, hardware)
         ranking = self.rank(problem, candidates, hardware)
+        benchmarks = self.settings.mode == "auto" and request.max_autotune
+        if not benchmarks:
+            check_decides_alone(ranking)
         ranking, epilogue = self._adjust(ranking, request, problem, candidates, hardware)
         observing = self.settings.mode == "observe"
         builder = ChoiceBuilder(request, offered, candidates, observing=observing)
-        if self.settings.mode == "auto" and request.max_autotune:
+        if benchmarks:
             count = self.settings.top or policy.benchmark_count(ranking, candidates)
             rows = policy.benchmark_set(ranking, candidates, count)
             choices: list[Any] | None = builder.several(rows)
@@ -369,3 +372,15 @@ class Decider:
                 epilogue=epilogue,
             )
         )
+
+
+def check_decides_alone(ranking: Ranking) -> None:
+    """Abstain where the first choice may only be benchmarked."""
+    if ranking.shortlist:
+        raise Abstained(f"{ranking.source} shortlists for max-autotune only: {ranking.shortlist}")
+
+
+def _with_trust(heuristic: Heuristic, hardware: Hardware) -> str:
+    """A heuristic's name, and whether it decides alone there."""
+    reason = heuristic.why_shortlists(hardware)
+    return f"{heuristic.name}, " + (f"shortlists: {reason}" if reason else "decides alone")

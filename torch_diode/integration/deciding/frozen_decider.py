@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from torch._inductor.virtualized import V
 
@@ -12,6 +11,7 @@ from torch_diode.candidates.cpu.cpp_gemm import cpp_configs
 from torch_diode.heuristics import policy
 from torch_diode.integration.cpu import cpp_gemm, trial
 from torch_diode.integration.cpu.frozen import FrozenLinear, why_unavailable
+from torch_diode.integration.deciding.decider import Decider, check_decides_alone
 from torch_diode.integration.deciding.problem import problem_of
 from torch_diode.integration.hooks import device_hardware
 from torch_diode.integration.hooks.fallback import Abstained
@@ -20,9 +20,6 @@ from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.ranking import Ranking
-
-if TYPE_CHECKING:
-    from torch_diode.integration.deciding.decider import Decider
 
 
 def decide_frozen(decider: Decider, linear: FrozenLinear) -> Candidate | None:
@@ -74,6 +71,7 @@ def _choose(
         count = decider.settings.top or policy.benchmark_count(ranking, candidates, own=linear.own)
         rows = policy.benchmark_set(ranking, candidates, count, linear.own)
     else:
+        check_decides_alone(ranking)
         rows = [int(policy.single_choice_order(ranking, candidates, linear.own)[0])]
     return candidates, ranking, rows
 

@@ -92,7 +92,10 @@ class FeatureTable:
 
     def take(self, problems: Mask) -> FeatureTable:
         """Keep the rows of these problems; problems keep their numbers and their arrays."""
-        keep = problems[self.group]
+        return self.take_rows(problems[self.group])
+
+    def take_rows(self, keep: Mask) -> FeatureTable:
+        """Keep some rows; problems keep their numbers and their arrays."""
         names = ("group", "rows", "config", "is_aten", "time_us", "noise", "split", "label")
         return replace(self, **{name: getattr(self, name)[keep] for name in names})
 

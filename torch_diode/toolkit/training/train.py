@@ -29,7 +29,7 @@ from torch_diode.model.evaluation.scoring import (
     with_over_plain,
 )
 from torch_diode.model.features.table import FeatureTable, feature_table
-from torch_diode.model.metadata import WORSE_THAN_ATEN, ModelMetadata, build_metadata
+from torch_diode.model.metadata import CLEAN, WORSE_THAN_ATEN, ModelMetadata, build_metadata
 from torch_diode.model.networks import LIBRARY
 from torch_diode.model.networks.library_model import Network
 from torch_diode.model.registry import SHIPPED, model_file
@@ -74,6 +74,14 @@ _FINE_TUNE_DEFAULTS: dict[str, Any] = {
     "aten_rate": 1e-5,
     "evaluate_every": 1,
 }
+_OTHER_CHIP_DEFAULTS: dict[str, Any] = {
+    "epochs": 24,
+    "learning_rate": 1e-3,
+    "aten_epochs": 100,
+    "aten_rate": 5e-4,
+    "evaluate_every": 2,
+}
+"""For a model of another chip: its library takes other kernels, so there is more to learn."""
 _LEAST_US, _MOST_US = 1e-6, 1e12
 """No kernel takes less, or more."""
 _LEAST_REPLAY_BATCH = 12
@@ -155,10 +163,11 @@ def _training_options(
     initial: InitialModel | None,
     seed: int,
     device: str | None,
-    on_cpu: bool = False,
+    hardware: Hardware | None = None,
 ) -> TrainingOptions:
     """The values given, and for the rest the defaults of training or of fine-tuning, for timings of
-    a CPU or of a GPU."""
+    this hardware."""
+    on_cpu = hardware is not None and hardware.kind == "cpu"
     kind = options.model_type or (LIBRARY if on_cpu else "deep")
     base: dict[str, Any] = {"kind": kind, "shape": options.shape}
     if kind == LIBRARY:
@@ -166,7 +175,9 @@ def _training_options(
     if initial is not None:
         _check_same_network(initial.metadata, options)
         shape = dict(initial.metadata.shape)
-        base = {"kind": initial.metadata.kind, "shape": shape, **_FINE_TUNE_DEFAULTS}
+        same = hardware is None or hardware.name == initial.metadata.hardware
+        defaults = _FINE_TUNE_DEFAULTS if same else _OTHER_CHIP_DEFAULTS
+        base = {"kind": initial.metadata.kind, "shape": shape, **defaults}
     return TrainingOptions(**{**base, **options.overrides}, seed=seed, device=_device(device))
 
 
@@ -244,8 +255,9 @@ class _Run:
         self._message(
             f"{len(self.dataset):,} timings of {problems:,} problems on {self.hardware.name}"
         )
-        on_cpu = self.hardware.kind == "cpu"
-        options = _training_options(self.options, self.initial, self.seed, self.device, on_cpu)
+        options = _training_options(
+            self.options, self.initial, self.seed, self.device, self.hardware
+        )
         _check_kind(options.kind, self.hardware, self.initial, self.options.teachers)
         parts = trainer.split_table(feature_table(self.dataset, self.hardware), options)
         self._message(_describe_parts(parts))
@@ -336,7 +348,7 @@ class _Run:
             values = {**metadata.options, "teachers": self.options.teachers}
             metadata = replace(metadata, options=values)
         if self.initial is not None:
-            metadata = merge_metadata(metadata, self.initial)
+            metadata = merge_metadata(metadata, self.initial, evaluation.worse)
         worse = list(metadata.scores[WORSE_THAN_ATEN])
         is_written = not (worse and self.options.must_beat_aten)
         if is_written:  # before anything else that may fail
@@ -345,6 +357,7 @@ class _Run:
         baselines = compute_baselines(part, self.dataset, self.hardware)
         evaluated = evaluate_predictions(part, predicted, baselines.regrets, baselines.noise_floor)
         notes = [*baselines.notes, *_regret_before(trained), *_uncovered(part)]
+        notes += _launch_note(self.dataset)
         if self.hardware.kind == "cpu":
             weights = {name: value.numpy() for name, value in network.state_dict().items()}
             model = ModelWrapper(metadata, weights)
@@ -444,4 +457,14 @@ def _regret_before(trained: Trained[Network]) -> list[str]:
     return [
         f"on the problems training stopped by, regret@1 was {first['regret@1']:.4f} before and "
         f"is {best:.4f} now"
+    ]
+
+
+def _launch_note(dataset: Dataset) -> list[str]:
+    """The limit of a model whose timings include the launch."""
+    if {*CLEAN} & {*dataset.texts("method")}:
+        return []
+    return [
+        "The timings are autotuning's, with the launch in them: the order of Triton configs "
+        "carries over, ATen's place among them on small problems may not."
     ]

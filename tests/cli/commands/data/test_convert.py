@@ -6,6 +6,7 @@ import pytest
 
 from tests import samples
 from tests.cli.program import inside, told_off, torch_diode
+from tests.files import autoheuristic_logs
 from torch_diode.files.datasets import read_dataset, write_dataset
 
 
@@ -77,3 +78,14 @@ def test_the_global_format_serves_where_the_ending_names_none(data, tmp_path):
     said = told_off("--format", "json", "convert", data, "-o", tmp_path / "out.parquet")
     assert "--format json and the ending .parquet" in said
     assert not (tmp_path / "out.parquet").exists()
+
+
+def test_a_log_of_autoheuristic_becomes_a_dataset_with_its_date(tmp_path):
+    log = tmp_path / "a100_mm.txt"
+    log.write_text(autoheuristic_logs.log([f"{autoheuristic_logs.LINEAR},extern_mm,0.02"]))
+    output = tmp_path / "a100.parquet"
+    ended = inside("convert", log, "-o", output, "--collected", "2024-08")
+    assert ended.code == 0, ended.err
+    assert read_dataset(output).provenance["collected"] == ("2024-08",)
+    said = told_off("convert", log, "-o", tmp_path / "x.json", "--collected", "lately")
+    assert "got 'lately' as the date" in said

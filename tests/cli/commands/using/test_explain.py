@@ -121,13 +121,13 @@ def test_programs_get_json_alone_on_standard_output(program, monkeypatch):
     """Whatever way the program prints, and for a chip without a model."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     ended = torch_diode(
-        *("explain", "--json", "--hardware", "nvidia-a100", program(COMPILES + PRINTS)),
+        *("explain", "--json", "--hardware", "nvidia-l40s", program(COMPILES + PRINTS)),
         TORCH_DIODE="1",
     )
     (decision,) = json.loads(ended.stdout)
     assert decision["problem"]["M"] == 8
     assert decision["source"] == "analytical"
-    assert "nvidia-a100: no model for this hardware" in ended.stderr
+    assert "nvidia-l40s: no model for this hardware" in ended.stderr
     assert {"printed", "by another", "past it", "by a library"} <= set(ended.stderr.splitlines())
 
 

@@ -49,8 +49,8 @@ def test_what_the_model_does_not_know_the_analytical_heuristic_answers():
 
 
 def test_a_chip_without_a_model_is_answered_for_and_that_is_said():
-    found = predicted(*SIZES, "--hardware", "NVIDIA A100-SXM4-80GB")
-    assert found["hardware"] == "nvidia-a100"
+    found = predicted(*SIZES, "--hardware", "NVIDIA B200")
+    assert found["hardware"] == "nvidia-b200"
     assert "no model for it" in found["notes"][0]
 
 
@@ -64,10 +64,23 @@ def test_for_no_close_relative_it_guesses_and_says_that_a_compile_does_not():
     assert found["plain_compile"]["template"] == "aten"
     told = inside("predict", *small, "--hardware", "nvidia-h20").out.splitlines()
     assert told[-1] == "A plain torch.compile leaves it to torch, which runs aten."
-    close = predicted(*small, "--hardware", "nvidia-h100")
-    assert not close["notes"]
-    assert not close["left_to_torch"]
-    assert close["plain_compile"]["template"] == "triton::mm"
+    own = predicted(*small, "--hardware", "nvidia-h200")
+    assert not own["notes"]
+    assert not own["left_to_torch"]
+    assert own["plain_compile"]["template"] == "triton::mm"
+
+
+@pytest.mark.parametrize("chip", ["nvidia-a100", "nvidia-h100", "nvidia-gh200"])
+def test_where_a_model_only_shortlists_that_is_said(chip):
+    small = ("--m", "64", "--n", "64", "--k", "64", "--hardware", chip)
+    found = predicted(*small)
+    assert not found["notes"]
+    assert found["left_to_torch"]
+    assert not found["decides_alone"]
+    assert found["plain_compile"]["template"] == "aten"
+    assert (
+        f"It shortlists for max-autotune: {found['shortlists']}." in inside("predict", *small).out
+    )
 
 
 @pytest.mark.parametrize(

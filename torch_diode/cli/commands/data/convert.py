@@ -27,9 +27,16 @@ def convert(
             autocompletion=complete(DUPLICATES),
         ),
     ] = "refuse",
+    collected: Annotated[
+        str | None,
+        typer.Option(help="Date of the timings, such as 2024-08, of logs that do not tell theirs."),
+    ] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Convert, merge and filter datasets; the output's ending names its form.
+
+    Logs of PyTorch's AutoHeuristic (.txt, .txt.gz) are read wherever a dataset is. The file's name,
+    or its folder's, has to tell the chip: a100_mm.txt.
 
     Example: torch-diode convert old.json shards/ --output all.parquet --hardware nvidia-h200
     """
@@ -41,6 +48,7 @@ def convert(
         ops=operations or (),
         duplicates=duplicates,
         overwrite=overwrite,
+        collected=collected,
         progress=note_progress,
     )
     size = output.stat().st_size / 1e6

@@ -12,7 +12,7 @@ from torch_diode.cli.options import filters
 from torch_diode.cli.options import training as options
 from torch_diode.cli.options.default_paths import MODEL, written_dataset
 from torch_diode.cli.options.parameters import Overwrite, build, complete, taking
-from torch_diode.files.datasets import FORMS
+from torch_diode.files.datasets import READABLE
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.types.errors import InvalidValueError
 
@@ -37,8 +37,8 @@ def train(
     file_extensions: Annotated[
         list[str] | None,
         typer.Option(
-            help="Forms to read in --data-dir: parquet, msgpack, json (all).",
-            autocompletion=complete(FORMS),
+            help="Forms to read in --data-dir: parquet, msgpack, json, txt (all).",
+            autocompletion=complete(READABLE),
         ),
     ] = None,
     hardware_name: filters.HardwareName = None,

@@ -26,8 +26,8 @@ def models(
 
     \b
     $ torch-diode models
-    heuristic   hardware      name        kB   kind       @1       @3       @5   torch    triton
-    matmul      nvidia-h200   matmul   1,968   deep   1.0110   1.0028   1.0016   2.11.0   3.6.0
+    heuristic   hardware      name        kB   kind   trust               @1       @3   ...
+    matmul      nvidia-h200   matmul   1,968   deep   decides alone   1.0110   1.0028   ...
     """
     registry = ModelRegistry()
     manifest = registry.manifest()
@@ -53,8 +53,9 @@ def models(
         for entry in entries:
             _show_card(registry, entry)
     else:
-        names = ("heuristic", "hardware", "name", "kB", "kind", "@1", "@3", "@5", "torch", "triton")
-        print_table(names, map(_row, entries), right="lllrlrrrll")
+        names = ("heuristic", "hardware", "name", "kB", "kind", "trust")
+        scores = ("@1", "@3", "@5", "torch", "triton")
+        print_table((*names, *scores), map(_row, entries), right="lllrllrrrll")
         for entry in entries:
             print_line(entry["path"])
 
@@ -68,9 +69,16 @@ def _row(entry: dict[str, Any]) -> tuple[Any, ...]:
         *(entry[name] for name in ("heuristic", "hardware", "name")),
         round(entry["bytes"] / 1e3),
         data.get("kind"),
+        _trust(data),
         *means,
         *releases,
     )
+
+
+def _trust(card: dict[str, Any]) -> str | None:
+    """Whether a model decides alone on its hardware; older cards do not tell."""
+    alone = card.get("decides_alone")
+    return None if alone is None else "decides alone" if card["hardware"] in alone else "shortlists"
 
 
 def _show_card(registry: ModelRegistry, entry: dict[str, Any]) -> None:

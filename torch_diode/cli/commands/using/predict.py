@@ -69,4 +69,6 @@ def predict(
     print_table(names, rows, right="rlrrrr")
     print_notes(result.notes)
     verb = "leaves it to torch, which runs" if result.left_to_torch else "runs"
+    if result.shortlists:
+        print_line(f"It shortlists for max-autotune: {result.shortlists}.")
     print_line(f"A plain torch.compile {verb} {result.plain_compile}.")
