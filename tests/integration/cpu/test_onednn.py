@@ -180,7 +180,7 @@ def test_max_autotune_times_the_libraries_a_heuristic_names_and_atens():
     a, b = torch.randn(64, 256), torch.randn(256, 128)
     with collector:
         result, _ = compiled(torch.mm, a, b, mode="max-autotune")
-    torch.testing.assert_close(result, a @ b)
+    torch.testing.assert_close(result, a @ b, atol=1e-4, rtol=1e-4)
     timed = sorted(timing.candidate.template for timing in collector.dataset())
     assert timed == ["aten", "onednn"]
     (decision,) = registration.explain()
