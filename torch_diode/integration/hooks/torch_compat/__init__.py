@@ -5,6 +5,12 @@ Each is detected from the interface, not the version, except one that no interfa
 all these releases.
 """
 
+from torch_diode.integration.hooks.torch_compat.answer_hooks import (
+    answer_hooks,
+    attention_arguments,
+    is_strict_reduction,
+    reduction_arguments,
+)
 from torch_diode.integration.hooks.torch_compat.benchmarking import (
     add_preprocessing,
     launch_of,
@@ -13,6 +19,7 @@ from torch_diode.integration.hooks.torch_compat.benchmarking import (
 from torch_diode.integration.hooks.torch_compat.choices import (
     annotations_of,
     can_be_rendered,
+    choices_slot,
     disable_prologue_fusion,
     fixed_layout,
     library_choice,
@@ -22,15 +29,10 @@ from torch_diode.integration.hooks.torch_compat.freezing import (
     pack_for_onednn,
     packs_float32_for_mkl,
 )
-from torch_diode.integration.hooks.torch_compat.hook_methods import (
+from torch_diode.integration.hooks.torch_compat.matmul_hook import (
     FINALIZE_HOOK,
-    answer_hooks,
-    attention_arguments,
-    choices_slot,
-    is_strict_reduction,
     matmul_hook,
     other_hook,
-    reduction_arguments,
     why_unusable,
 )
 from torch_diode.integration.hooks.torch_compat.provenance import (
@@ -61,7 +63,6 @@ from torch_diode.integration.hooks.torch_compat.template_kwargs import (
     template_kwargs_of,
 )
 from torch_diode.integration.hooks.torch_compat.templates import (
-    fuses_reshaped_epilogues,
     has_lowering,
     max_batch_size,
     offers_tma,
@@ -69,6 +70,7 @@ from torch_diode.integration.hooks.torch_compat.templates import (
     tma_template,
 )
 from torch_diode.integration.hooks.torch_compat.versions import (
+    fuses_reshaped_epilogues,
     has_triton,
     installed_versions,
     takes_slices,

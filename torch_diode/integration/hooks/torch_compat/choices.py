@@ -1,10 +1,12 @@
-"""The objects Inductor has for choices: how they are made, and what is known of them."""
+"""The objects Inductor has for choices: their handler, how they are made, what is known of them."""
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
-from torch_diode.integration.hooks.torch_compat.hook_methods import GENERATOR_HOOK, matmul_hook
+from torch_diode.integration.hooks.torch_compat.matmul_hook import GENERATOR_HOOK, matmul_hook
+from torch_diode.types.errors import MissingPartError
 
 
 def library_choice(library: Any, inputs: Any, layout: Any) -> Any:
@@ -62,3 +64,11 @@ def annotations_of(choice: Any) -> dict[str, Any]:
         annotations = {}
         choice.annotations = annotations
     return annotations
+
+
+def choices_slot(virtualized: ModuleType) -> Any:
+    """Torch's slot for the choices handler; raises on a torch without it."""
+    slot = virtualized._choices
+    if not callable(slot._get_handler):
+        raise MissingPartError(f"{virtualized.__name__}._choices has no _get_handler")
+    return slot

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from torch_diode.integration.hooks.torch_compat.hook_methods import GENERATOR_HOOK, matmul_hook
+from torch_diode.integration.hooks.torch_compat.matmul_hook import GENERATOR_HOOK, matmul_hook
 from torch_diode.integration.hooks.torch_compat.settings import float32_precision
 from torch_diode.integration.hooks.torch_compat.sizes import plain_sizes
 

@@ -6,8 +6,6 @@ import functools
 import inspect
 from typing import Any
 
-from torch_diode.integration.hooks.torch_compat.versions import torch_release
-
 
 @functools.cache
 def max_batch_size() -> int | None:
@@ -18,15 +16,6 @@ def max_batch_size() -> int | None:
     most = 65535
     blocks = {"BLOCK_M": 16, "BLOCK_N": 16}
     return most if bmm_template.grid(most + 1, 16, 16, blocks)[1] > most else None
-
-
-def fuses_reshaped_epilogues() -> bool:
-    """True if templates fuse pointwise ops on reshaped products, as of a linear layer on a batch of
-    sequences: not in 2.10 and 2.11, which fuse before they merge loops."""
-    from torch._inductor import config
-
-    lossy = torch_release().startswith(("2.10.", "2.11."))
-    return not (lossy and config.loop_ordering_after_fusion)
 
 
 def has_lowering(op: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The installed releases of torch and triton."""
+"""The installed releases of torch and triton, and what no interface shows of them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ def takes_slices() -> bool:
     a choice before 2.13."""
     major, minor = torch_release().split(".")[:2]
     return (int(major), int(minor)) >= (2, 13)
+
+
+def fuses_reshaped_epilogues() -> bool:
+    """True if templates fuse pointwise ops on reshaped products, as of a linear layer on a batch of
+    sequences: not in 2.10 and 2.11, which fuse before they merge loops."""
+    from torch._inductor import config
+
+    lossy = torch_release().startswith(("2.10.", "2.11."))
+    return not (lossy and config.loop_ordering_after_fusion)
 
 
 def installed_versions() -> dict[str, str]:
