@@ -10,7 +10,9 @@ from tests.model.conftest import rows_of
 from torch_diode.model.evaluation.scoring import best_shift, evaluate_predictions, predict_times
 from torch_diode.model.training.batches import ProblemBatches
 from torch_diode.model.training.losses import listwise_loss, regression_loss
-from torch_diode.model.training.trainer import TrainingOptions, split_table, train
+from torch_diode.model.training.options import TrainingOptions
+from torch_diode.model.training.split import split_table
+from torch_diode.model.training.trainer import train
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
 SMALL = TrainingOptions(

@@ -23,6 +23,7 @@ from torch._inductor.select_algorithm import (
     TritonTemplateCaller,
 )
 
+from torch_diode._bounded_cache import BoundedCache
 from torch_diode.collection.timers.cpu import CpuTimer
 from torch_diode.collection.timers.cpu_load import UnwatchedCpu
 from torch_diode.collection.timers.cuda import CudaTimer
@@ -31,7 +32,6 @@ from torch_diode.collection.timers.timer import Launch, Measurement, Timer
 from torch_diode.integration.deciding.choice_builder import BENCHMARK_SET
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import Fallback
-from torch_diode.types.bounded_cache import BoundedCache
 
 _VENDOR = (ExternKernelCaller, SubgraphChoiceCaller)
 _KNOWN = (TritonTemplateCaller, CppTemplateCaller, *_VENDOR)

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import torch_diode
+from torch_diode._bounded_cache import BoundedCache
 from torch_diode.candidates import candidate_space
 from torch_diode.heuristics import policy
 from torch_diode.heuristics.base import Heuristic, digest
@@ -27,7 +28,6 @@ from torch_diode.integration.hooks.fallback import (
 from torch_diode.integration.ranks import Ranks
 from torch_diode.integration.settings import Settings
 from torch_diode.integration.tuned_tables import why_unused
-from torch_diode.types.bounded_cache import BoundedCache
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import DiodeError
