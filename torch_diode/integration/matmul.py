@@ -16,7 +16,7 @@ from torch_diode.integration.settings import Settings
 
 if TYPE_CHECKING:
     from torch_diode.integration.deciding.decider import Decider
-    from torch_diode.integration.registration import Registration
+    from torch_diode.integration.installation import Registration
 
 
 class MatmulIntegration(ChoicesIntegration):
