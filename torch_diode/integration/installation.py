@@ -175,6 +175,8 @@ class Registration:
             except DiodeError as fault:
                 return Step("heuristic", "failed", str(fault))
             return Step("heuristic", "waiting", "loaded at the first decision")
+        if faults := self.matmul.load_faults():
+            return Step("heuristic", "failed", "; ".join(faults))
         texts = [f"{name}: {text}" for name, text in loaded.items()]
         return Step("heuristic", "ok" if self.matmul.has_heuristic() else "none", "; ".join(texts))
 

@@ -84,6 +84,10 @@ class MatmulIntegration(ChoicesIntegration):
             return True
         return self._decider is not None and self._decider.has_heuristic()
 
+    def load_faults(self) -> list[str]:
+        """Hardware and error of each heuristic that could not be loaded."""
+        return [] if self._decider is None else self._decider.load_faults()
+
     def notes(self) -> tuple[str, ...]:
         """Caveats of the decisions so far, such as a model of another torch release."""
         return () if self._decider is None else self._decider.all_notes()

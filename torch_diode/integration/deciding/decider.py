@@ -130,6 +130,11 @@ class Decider:
         """True if a heuristic was found for any hardware so far."""
         return any(isinstance(value, Heuristic) for value in self._heuristics.values())
 
+    def load_faults(self) -> list[str]:
+        """Hardware and error of each default heuristic that could not be loaded."""
+        loaded = list(self._heuristics.items())
+        return [f"{h.label}: {value}" for h, value in loaded if isinstance(value, DiodeError)]
+
     def all_notes(self) -> tuple[str, ...]:
         """Caveats of the decisions so far, and the notes of the heuristics."""
         used = [h for h in list(self._heuristics.values()) if isinstance(h, Heuristic)]
