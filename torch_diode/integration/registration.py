@@ -31,7 +31,7 @@ def load_heuristic(hardware: Hardware) -> Status:
     """Load the heuristic for a hardware now, instead of at the first decision."""
     if _registration.active:
         with contextlib.suppress(DiodeError):  # kept, and part of the status
-            _registration.matmul.decider.heuristic_for(hardware)
+            _registration.matmul.decider.heuristics.of(hardware)
     return _registration.status()
 
 
