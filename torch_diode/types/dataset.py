@@ -189,17 +189,17 @@ class Dataset:
             keys = group(table, spec.KEY_NAMES)
             keep = keys.first if duplicates == "first" else _last(keys)
             table = table.take(pa.array(np.sort(keep)))
-        united: dict[str, tuple[str, ...]] = {}
+        merged: dict[str, tuple[str, ...]] = {}
         for part in parts:
             for name, texts in part.provenance.items():
-                united[name] = tuple(sorted({*united.get(name, ()), *texts}))
-        if "templates" in united:
+                merged[name] = tuple(sorted({*merged.get(name, ()), *texts}))
+        if "templates" in merged:
             # The hashes of one part do not hold for a part without any: mark those as unknown.
             unknown = [part for part in parts if "templates" not in part.provenance]
             names = {name for part in unknown for name in part.texts("template")}
             marks = {f"{name}=" for name in names if name.startswith("triton::")}
-            united["templates"] = tuple(sorted({*united["templates"], *marks}))
-        return cls(table, united)
+            merged["templates"] = tuple(sorted({*merged["templates"], *marks}))
+        return cls(table, merged)
 
     @cached_property
     def digest(self) -> str:

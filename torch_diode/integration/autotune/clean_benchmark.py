@@ -108,7 +108,8 @@ class CleanBenchmark:
             return
         selector = self._selector
         benchmark, lookup = selector.benchmark_choices, selector.lookup
-        apart, here = selector.benchmark_in_sub_process, selector.benchmark_in_current_process
+        in_subprocess = selector.benchmark_in_sub_process
+        in_process = selector.benchmark_in_current_process
 
         # Each checks that it is still in use: someone may have wrapped it, and call it later.
         def benchmark_choices(
@@ -128,7 +129,7 @@ class CleanBenchmark:
         ) -> Timings:
             # A user who set subprocesses gets them; a collector needs the times.
             ours = self._users and self._takes(choices)
-            timings: Timings = (here if ours else apart)(choices, *rest, **more)
+            timings: Timings = (in_process if ours else in_subprocess)(choices, *rest, **more)
             return timings
 
         def cached(

@@ -100,8 +100,8 @@ class HeuristicsInUse:
     def all_notes(self) -> tuple[str, ...]:
         """Caveats of the decisions so far, and the notes of the heuristics."""
         used = [h for h in list(self._loaded.values()) if isinstance(h, Heuristic)]
-        told = [note for h in dict.fromkeys(used) for note in self._fallback.run(h.notes) or ()]
-        return (*self._notes, *dict.fromkeys(told))
+        own = [note for h in dict.fromkeys(used) for note in self._fallback.run(h.notes) or ()]
+        return (*self._notes, *dict.fromkeys(own))
 
     def fingerprint(self, devices: Iterable[Any]) -> str:
         """Text for torch's cache keys: heuristic, version and settings.
@@ -131,11 +131,11 @@ class HeuristicsInUse:
         if not all(heuristic.portable for heuristic in used):
             return
         names = sorted({heuristic.name for heuristic in used}) or ["torch's own choices"]
-        told = self._ranks.compare(fingerprint, "; ".join(names))
-        if told:
-            self._notes[told] = None
+        difference = self._ranks.compare(fingerprint, "; ".join(names))
+        if difference:
+            self._notes[difference] = None
             with contextlib.suppress(DiodeWarning):
-                warnings.warn(f"torch-diode: {told}", DiodeWarning, stacklevel=2)
+                warnings.warn(f"torch-diode: {difference}", DiodeWarning, stacklevel=2)
 
     def _default_fingerprints(self, devices: Iterable[Any]) -> list[str]:
         parts = []
