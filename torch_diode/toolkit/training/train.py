@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -150,8 +151,6 @@ def check_training(
     check_card(model, overwrite)
     if options.log_dir is not None:
         _make_folder(options.log_dir)
-        for path in _curve_files(model, options.log_dir):
-            refuse_existing(path, overwrite)
     name = options.init_from
     initial = load_initial(name) if name and name != SHIPPED else None
     _training_options(options, initial, 0, device)
@@ -393,7 +392,7 @@ class _Run:
         folder = self.options.log_dir
         if folder is None:
             return []
-        csv, svg = _curve_files(self.model, folder)
+        csv, svg = _curve_files(self.model, folder, self.overwrite)
         trainer.write_history(csv, trained.history)
         try:
             plots.training_curves(svg, trained.history)
@@ -403,8 +402,14 @@ class _Run:
         return [csv, svg]
 
 
-def _curve_files(model: Path, folder: Path) -> tuple[Path, Path]:
-    return folder / f"{model.stem}-history.csv", folder / f"{model.stem}-curves.svg"
+def _curve_files(model: Path, folder: Path, overwrite: bool) -> tuple[Path, Path]:
+    """Files for the curves of a training, numbered where an earlier one of that name has some."""
+    for number in itertools.count(1):
+        stem = model.stem if number == 1 else f"{model.stem}-{number}"
+        files = folder / f"{stem}-history.csv", folder / f"{stem}-curves.svg"
+        if overwrite or not any(file.exists() for file in files):
+            break
+    return files
 
 
 def _make_folder(path: Path) -> None:
