@@ -123,7 +123,7 @@ class Stopwatch:
         with ExitStack() as stack:
             for owner, name, wrap in (
                 (Decider, "_decide", self._beginning),
-                (Decider, "_record_decision", self._ending),
+                (Decider, "record_decision", self._ending),
                 (torch_compat, "can_be_rendered", self._left_out),
                 (torch_compat, "template_kwargs_of", self._counted),
                 (torch_compat, "fixed_layout", self._counted),

@@ -14,7 +14,8 @@ from _fidelity_compiling import CompileStatic, CompileSweep, Lower, compiler
 from _fidelity_plan import Plan
 
 from torch_diode.collection.kernels.launch import Launcher
-from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelLibrary, KernelSpec
+from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
+from torch_diode.collection.kernels.outcome import KernelInfeasibleError
 from torch_diode.collection.workers.pool import ProgressMarker, WorkerPool
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.hardware import Hardware

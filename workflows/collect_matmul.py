@@ -43,7 +43,8 @@ from _collect_problems import (
 from _collect_tasks import contenders, missing, ranked_group, training_group, validation_group
 
 from torch_diode.candidates.gpu.eligibility import arch_number
-from torch_diode.collection.kernels.library import CompileOutcome, KernelLibrary
+from torch_diode.collection.kernels.library import KernelLibrary
+from torch_diode.collection.kernels.outcome import CompileOutcome
 from torch_diode.collection.plan import Group, Task, kind_name, kind_of
 from torch_diode.collection.store.journal import TimingStore
 from torch_diode.collection.sweep_run import SweepRun

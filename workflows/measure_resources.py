@@ -37,7 +37,8 @@ from torch_diode.candidates.gpu.compiled_resources import (
 from torch_diode.candidates.gpu.eligibility import arch_number
 from torch_diode.candidates.gpu.exhaustive import exhaustive_configs
 from torch_diode.collection.kernels.compile import Job
-from torch_diode.collection.kernels.library import CompileOutcome, KernelLibrary, KernelSpec
+from torch_diode.collection.kernels.library import KernelLibrary, KernelSpec
+from torch_diode.collection.kernels.outcome import CompileOutcome
 from torch_diode.collection.workers.compile_ahead import CompileAhead
 from torch_diode.files.atomic import write_text
 from torch_diode.integration.capture.template_source import template_source

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from torch_diode.collection.kernels.launch import Launcher
-from torch_diode.collection.kernels.library import CompileOutcome, KernelSpec
+from torch_diode.collection.kernels.library import KernelSpec
 from torch_diode.collection.kernels.operands import Operands
+from torch_diode.collection.kernels.outcome import CompileOutcome
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cpu import CpuTimer
 from torch_diode.collection.timers.cpu_load import UnwatchedCpu

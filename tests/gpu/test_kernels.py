@@ -15,11 +15,11 @@ from torch_diode.collection.kernels.library import (
     BMM,
     MM,
     PERSISTENT_TMA,
-    KernelInfeasibleError,
     KernelLibrary,
     KernelSpec,
 )
 from torch_diode.collection.kernels.operands import Operands, operands
+from torch_diode.collection.kernels.outcome import KernelInfeasibleError
 from torch_diode.integration.capture.template_source import template_source
 
 CONFIGS = [

@@ -203,7 +203,7 @@ def test_on_a_cpu_the_model_of_its_threads_decides(cpu_model, monkeypatch):
     assert heuristic is not None
     assert heuristic.name == "model amd-zen5"
     assert default_heuristic(many, Settings()) is None
-    decider = Decider(Settings())
-    assert decider.heuristic_for(two) is not None
-    assert decider.heuristic_for(many) is None
-    assert set(decider.loaded()) == {"amd-zen5 with 2 threads", "amd-zen5 with 64 threads"}
+    found = Decider(Settings()).heuristics
+    assert found.of(two) is not None
+    assert found.of(many) is None
+    assert set(found.loaded()) == {"amd-zen5 with 2 threads", "amd-zen5 with 64 threads"}

@@ -2,8 +2,8 @@
 
 from tests.integration.cases import CONFIG
 from tests.integration.forced import Forced
+from torch_diode.integration.installation import Registration
 from torch_diode.integration.matmul import MatmulIntegration
-from torch_diode.integration.registration import Registration
 from torch_diode.integration.settings import Settings
 
 

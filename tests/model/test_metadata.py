@@ -6,7 +6,9 @@ import pyarrow as pa
 from torch_diode.model.checkpoint import load_model, save_model
 from torch_diode.model.evaluation.scoring import evaluate_predictions, predict_times
 from torch_diode.model.metadata import build_metadata
-from torch_diode.model.training.trainer import TrainingOptions, split_table, train
+from torch_diode.model.training.options import TrainingOptions
+from torch_diode.model.training.split import split_table
+from torch_diode.model.training.trainer import train
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import Dataset
 

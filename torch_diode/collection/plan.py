@@ -19,8 +19,9 @@ from torch_diode.candidates.space import candidate_space, canonical_candidate
 from torch_diode.collection.devices import CPU
 from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.kernels.launch import launcher_of
-from torch_diode.collection.kernels.library import KernelInfeasibleError, KernelLibrary
+from torch_diode.collection.kernels.library import KernelLibrary
 from torch_diode.collection.kernels.operands import bytes_needed
+from torch_diode.collection.kernels.outcome import KernelInfeasibleError
 from torch_diode.collection.kernels.source import unit_of
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K, LIBRARIES
 from torch_diode.types.candidate_arrays import Candidates

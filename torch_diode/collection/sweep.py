@@ -11,13 +11,14 @@ import torch
 
 from torch_diode.collection.kernels import cpu
 from torch_diode.collection.kernels.launch import Launcher
-from torch_diode.collection.kernels.library import CompileOutcome, KernelInfeasibleError, KernelSpec
+from torch_diode.collection.kernels.library import KernelSpec
 from torch_diode.collection.kernels.operands import (
     Operands,
     operands,
     operands_from,
     tf32_precision,
 )
+from torch_diode.collection.kernels.outcome import CompileOutcome, KernelInfeasibleError
 from torch_diode.collection.kernels.reference import Reference, is_close
 from torch_diode.collection.kernels.split_k import split_launch
 from torch_diode.collection.timers.timer import Launch, Measurement, Timer

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from torch_diode.collection.kernels.library import CompileOutcome
+from torch_diode.collection.kernels.outcome import CompileOutcome
 from torch_diode.collection.plan import Group
 from torch_diode.collection.store.journal import TimingStore
 from torch_diode.collection.workers.scheduler import GroupReport, Scheduler

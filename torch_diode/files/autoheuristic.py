@@ -27,8 +27,9 @@ from torch_diode.hardware.catalog import known, known_names, reported_names
 from torch_diode.types import validation
 from torch_diode.types.candidate import ATEN, Candidate, TritonGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.dataset import Dataset, group
+from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.grouping import group
 
 MATMUL = "mm"
 """The decision whose logs a dataset can hold."""

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from torch_diode._bounded_cache import BoundedCache
 from torch_diode.candidates.gpu.eligibility import tma_aligned
 from torch_diode.candidates.gpu.resources import (
     blocks_per_unit,
@@ -24,7 +25,6 @@ from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.heuristics.tile_model import Constants, Floats, Tiles, peak_tflops, tile_times_us
 from torch_diode.model.features.kernel_times import kernel_us
 from torch_diode.model.features.problem_arrays import OneProblem
-from torch_diode.types.bounded_cache import BoundedCache
 from torch_diode.types.candidate import (
     ATEN,
     CPP_GEMM,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from torch_diode.integration.registration import Registration
+    from torch_diode.integration.installation import Registration
 
 WAITING = "waiting"
 ON = "on"

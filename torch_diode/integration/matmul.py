@@ -16,7 +16,7 @@ from torch_diode.integration.settings import Settings
 
 if TYPE_CHECKING:
     from torch_diode.integration.deciding.decider import Decider
-    from torch_diode.integration.registration import Registration
+    from torch_diode.integration.installation import Registration
 
 
 class MatmulIntegration(ChoicesIntegration):
@@ -76,17 +76,21 @@ class MatmulIntegration(ChoicesIntegration):
         decision."""
         if self.settings.heuristic is not None:
             return {"any hardware": self.settings.heuristic.name}
-        return {} if self._decider is None else self._decider.loaded()
+        return {} if self._decider is None else self._decider.heuristics.loaded()
 
     def has_heuristic(self) -> bool:
         """True if a heuristic was found for any hardware so far."""
         if self.settings.heuristic is not None:
             return True
-        return self._decider is not None and self._decider.has_heuristic()
+        return self._decider is not None and self._decider.heuristics.found_any()
+
+    def load_faults(self) -> list[str]:
+        """Hardware and error of each heuristic that could not be loaded."""
+        return [] if self._decider is None else self._decider.heuristics.faults()
 
     def notes(self) -> tuple[str, ...]:
         """Caveats of the decisions so far, such as a model of another torch release."""
-        return () if self._decider is None else self._decider.all_notes()
+        return () if self._decider is None else self._decider.heuristics.all_notes()
 
     def probe(self) -> str:
         """Check everything the hook's implementation needs, not only the hook."""
@@ -131,7 +135,7 @@ class MatmulIntegration(ChoicesIntegration):
 
     def fingerprint(self, devices: Iterable[Any]) -> str:
         """The heuristic's fingerprint, with the settings it is used under."""
-        return self.decider.fingerprint(devices)
+        return self.decider.heuristics.fingerprint(devices)
 
     def why_not_cached(self, gm: Any) -> str:
         """A reason where a frozen graph's code contains weights that torch's key does not cover."""

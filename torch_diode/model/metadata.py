@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch_diode.model.features.problem_arrays import ProblemArrays
     from torch_diode.model.features.table import FeatureTable
     from torch_diode.model.networks.library_model import Network
-    from torch_diode.model.training.trainer import Trained
+    from torch_diode.model.training.options import Trained
     from torch_diode.types.dataset import Dataset
     from torch_diode.types.hardware import Hardware
 

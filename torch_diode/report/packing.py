@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from torch_diode.report.predictions import Floats, Ids, PredictedTimings
 from torch_diode.types.candidate_arrays import NUMBER_FIELDS
-from torch_diode.types.dataset import number_rows
+from torch_diode.types.grouping import number_rows
 from torch_diode.types.problem import BATCHED
 
 MOST_TIMINGS = 600_000

@@ -20,8 +20,9 @@ from torch_diode.toolkit.datasets import DatasetSource
 from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
 from torch_diode.toolkit.validate import Validation, validate
 from torch_diode.types.candidate import CONFIG_FIELDS
-from torch_diode.types.dataset import Dataset, number_rows
+from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
+from torch_diode.types.grouping import number_rows
 from torch_diode.types.problem import OPS
 from torch_diode.types.solution import Solution, SolutionConfig
 

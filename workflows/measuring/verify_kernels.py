@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
-from torch_diode.collection.kernels.library import KernelInfeasibleError
 from torch_diode.collection.kernels.operands import Operands
+from torch_diode.collection.kernels.outcome import KernelInfeasibleError
 from torch_diode.collection.kernels.reference import Reference
 from torch_diode.collection.timers.timer import Launch
 from torch_diode.types.errors import DiodeError

@@ -22,7 +22,6 @@ from torch._inductor.kernel.mm_common import load_kernel_template
 from torch_diode import Candidate, MMShape, TritonGEMMConfig
 from torch_diode.candidates import candidate_space
 from torch_diode.collection.kernels.compile import (
-    CompileOutcome,
     compile_kernel,
     compiling_for,
     precompile,
@@ -31,13 +30,13 @@ from torch_diode.collection.kernels.library import (
     BMM,
     MM,
     PERSISTENT_TMA,
-    KernelInfeasibleError,
     KernelLibrary,
     KernelSpec,
     SweepKernel,
     jit_function,
 )
 from torch_diode.collection.kernels.operands import Operands, operands
+from torch_diode.collection.kernels.outcome import CompileOutcome, KernelInfeasibleError
 from torch_diode.collection.kernels.source import (
     SourceKey,
     TemplateChangedError,

@@ -6,7 +6,7 @@ import pytest
 
 from torch_diode import Candidate, DiodeError, MMShape, TritonGEMMConfig
 from torch_diode.collection.kernels.cpp import CpuKernels
-from torch_diode.collection.kernels.library import KernelInfeasibleError
+from torch_diode.collection.kernels.outcome import KernelInfeasibleError
 from torch_diode.collection.timers import cpu
 from torch_diode.collection.timers.cpu import CpuTimer, lower_mean
 

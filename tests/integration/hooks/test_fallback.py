@@ -1,5 +1,7 @@
 """Whatever fails inside a step, no exception gets out."""
 
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 
@@ -106,3 +108,10 @@ def test_a_warning_points_at_the_users_rule_or_else_at_the_users_call():
     with pytest.warns(DiodeWarning) as caught:
         Fallback().report(ValueError("of no code of the user's"))
     assert caught[0].filename == __file__
+
+
+def test_without_a_file_of_the_users_it_points_at_the_outermost_code():
+    program = f"from {Fallback.__module__} import Fallback\nFallback().report(ValueError('x'))"
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ended.stderr.startswith("<string>:2: DiodeWarning: ")

@@ -8,7 +8,8 @@ import pytest
 from tests.model.test_checkpoint import METADATA
 from torch_diode.model.evaluation.holdout import problems_to_score, trained_part
 from torch_diode.model.features.table import feature_table
-from torch_diode.model.training.trainer import TrainingOptions, split_table
+from torch_diode.model.training.options import TrainingOptions
+from torch_diode.model.training.split import split_table
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 
 OPTIONS = TrainingOptions(test_share=0.2, validation_share=0.1, seed=5)

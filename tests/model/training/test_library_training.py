@@ -8,7 +8,8 @@ from torch_diode.hardware import find
 from torch_diode.model.evaluation.scoring import predict_log_ratio, regret_scores
 from torch_diode.model.features.table import feature_table
 from torch_diode.model.training.library_training import LIBRARY_DEFAULTS, LabelArrays, train_library
-from torch_diode.model.training.trainer import TrainingOptions, split_table
+from torch_diode.model.training.options import TrainingOptions
+from torch_diode.model.training.split import split_table
 
 ZEN5 = find("amd-zen5", 1)
 DATASET = cpu_timings(150)

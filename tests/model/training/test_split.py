@@ -1,8 +1,12 @@
 """Parts that share no problem."""
 
 import numpy as np
+import pytest
 
-from torch_diode.model.training.split import held_out, split
+from tests.model.conftest import rows_of
+from torch_diode.model.training.options import TrainingOptions
+from torch_diode.model.training.split import held_out, split, split_table
+from torch_diode.types.errors import EmptySelectionError
 
 
 def test_parts_do_not_meet_and_have_their_share(table):
@@ -47,3 +51,14 @@ def test_another_runs_test_part_is_split_too(table):
     assert test.any()
     assert check.any()
     assert not (test | check).all()
+
+
+def test_aten_alone_is_nothing_to_train_on(table):
+    alone = rows_of(table, table.is_aten)
+    with pytest.raises(EmptySelectionError, match="ATen alone"):
+        split_table(alone, TrainingOptions())
+
+
+def test_too_few_problems_are_refused(table):
+    with pytest.raises(EmptySelectionError, match="training"):
+        split_table(table.take(np.arange(len(table.problem)) < 1), TrainingOptions())

@@ -8,10 +8,10 @@ import torch
 
 from tests.model.conftest import rows_of
 from torch_diode.model.evaluation.scoring import best_shift, evaluate_predictions, predict_times
-from torch_diode.model.training.batches import ProblemBatches
-from torch_diode.model.training.losses import listwise_loss, regression_loss
-from torch_diode.model.training.trainer import TrainingOptions, split_table, train
-from torch_diode.types.errors import EmptySelectionError, FileFaultError
+from torch_diode.model.training.options import TrainingOptions
+from torch_diode.model.training.split import split_table
+from torch_diode.model.training.trainer import train
+from torch_diode.types.errors import FileFaultError
 
 SMALL = TrainingOptions(
     shape={"hidden": 16, "layers": 1, "aten_hidden": 16},
@@ -106,31 +106,6 @@ def test_where_aten_was_never_timed_it_counts_as_the_best_config(table):
     best = np.full(len(table.problem), np.inf)
     np.minimum.at(best, parts.train.group, parts.train.target)
     assert np.allclose(said, best[np.isfinite(best)].mean(), atol=1e-4)
-
-
-def test_aten_alone_is_nothing_to_train_on(table):
-    keep = table.is_aten
-    alone = rows_of(table, keep)
-    with pytest.raises(EmptySelectionError, match="ATen alone"):
-        split_table(alone, SMALL)
-
-
-def test_too_few_problems_are_refused(table):
-    with pytest.raises(EmptySelectionError, match="training"):
-        split_table(table.take(np.arange(len(table.problem)) < 1), SMALL)
-
-
-def test_the_truth_has_the_least_of_every_loss(table):
-    batch = next(ProblemBatches(table).draw(8))
-    wrong = batch.target + 0.3 * torch.randn_like(batch.target)
-    truth = batch.target
-    for loss in (
-        lambda predicted: regression_loss(predicted, batch, 0.25, 0.05),
-        lambda predicted: listwise_loss(predicted, batch, 0.08),
-    ):
-        assert loss(truth) < loss(wrong)
-    assert regression_loss(truth, batch, 0.25, 0.05) == 0
-    assert listwise_loss(truth, batch, 0.08).item() == pytest.approx(0, abs=1e-5)
 
 
 def test_the_shift_of_aten_is_found(table):

@@ -12,7 +12,9 @@ from torch_diode.model.evaluation.scoring import predict_log_ratio, predict_time
 from torch_diode.model.features.table import feature_table
 from torch_diode.model.serving.inference import NumpyNetwork
 from torch_diode.model.training.batches import aten_calls, split_calls
-from torch_diode.model.training.trainer import TrainingOptions, split_table, train
+from torch_diode.model.training.options import TrainingOptions
+from torch_diode.model.training.split import split_table
+from torch_diode.model.training.trainer import train
 
 OPTIONS = TrainingOptions(
     shape={"hidden": 8, "layers": 1, "aten_hidden": 16},

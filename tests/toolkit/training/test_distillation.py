@@ -15,7 +15,9 @@ from torch_diode.model.features.names import TEMPLATES
 from torch_diode.model.features.table import feature_table
 from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.serving.inference import NumpyNetwork
-from torch_diode.model.training.trainer import SplitTables, TrainingOptions, split_table, train
+from torch_diode.model.training.options import TrainingOptions
+from torch_diode.model.training.split import SplitTables, split_table
+from torch_diode.model.training.trainer import train
 from torch_diode.toolkit.progress import ProgressCallback, log_progress
 from torch_diode.toolkit.training import distillation as module
 from torch_diode.toolkit.training.distillation import (

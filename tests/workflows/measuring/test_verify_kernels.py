@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 import torch
 
-from torch_diode.collection.kernels.library import KernelInfeasibleError
 from torch_diode.collection.kernels.operands import operands
+from torch_diode.collection.kernels.outcome import KernelInfeasibleError
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import MMShape
 from workflows.measuring.verify_kernels import verify_kernels

@@ -19,7 +19,8 @@ from typing import Any
 
 import torch
 
-from torch_diode.collection.kernels.library import CompileOutcome, KernelSpec, jit_function
+from torch_diode.collection.kernels.library import KernelSpec, jit_function
+from torch_diode.collection.kernels.outcome import CompileOutcome
 from torch_diode.collection.kernels.source import TemplateSource
 from torch_diode.types.errors import MissingPartError
 

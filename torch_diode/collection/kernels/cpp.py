@@ -15,8 +15,8 @@ from typing import Protocol
 
 import torch
 
-from torch_diode.collection.kernels.library import CompileOutcome, KernelInfeasibleError
 from torch_diode.collection.kernels.operands import Operands
+from torch_diode.collection.kernels.outcome import CompileOutcome, KernelInfeasibleError
 from torch_diode.types.candidate import Candidate, CppGEMMConfig
 from torch_diode.types.errors import DiodeError
 from torch_diode.types.problem import MMShape

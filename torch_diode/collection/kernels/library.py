@@ -20,6 +20,8 @@ from typing import Any
 import torch
 
 from torch_diode.candidates.gpu.eligibility import TMA_BYTES, TRITON_DTYPES, tma_aligned
+from torch_diode.collection.kernels.operands import check_tensor
+from torch_diode.collection.kernels.outcome import KernelInfeasibleError
 from torch_diode.collection.kernels.source import (
     CONFIG_PARAMETERS,
     HINT_PARAMETERS,
@@ -29,7 +31,7 @@ from torch_diode.collection.kernels.source import (
     unit_of,
 )
 from torch_diode.types.candidate import Candidate, TritonGEMMConfig
-from torch_diode.types.errors import DiodeError, InvalidValueError
+from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import DTYPE_BYTES, MMShape
 
 MM, BMM, PERSISTENT_TMA = "triton::mm", "triton::bmm", "triton::mm_persistent_tma"
@@ -40,13 +42,8 @@ OPS_OF_TEMPLATE = {
 }
 _INT32_MAX = 2**31 - 1
 _MAX_GRID_Y = 65535
-_ALIGNMENT = 16
 
 SourceProvider = Callable[[SourceKey], TemplateSource]
-
-
-class KernelInfeasibleError(DiodeError):
-    """A candidate cannot run a problem on this chip; recorded in the dataset."""
 
 
 @dataclass(frozen=True, order=True)
@@ -79,26 +76,6 @@ class KernelSpec:
     def options(self) -> dict[str, int]:
         """Options of the compiler, which are not parameters of the kernel."""
         return {"num_warps": self.config.num_warps, "num_stages": self.config.num_stages}
-
-
-@dataclass(frozen=True)
-class CompileOutcome:
-    """Result of compiling one kernel; `error` is empty on success.
-
-    `stack_bytes` per thread: a matmul kernel uses the stack only for spilled registers.
-    """
-
-    spec: Any
-    """A `KernelSpec`, or a `CppKernelSpec` on a CPU."""
-    seconds: float
-    shared_bytes: int = 0
-    registers: int = 0
-    stack_bytes: int = 0
-    error: str = ""
-
-    def fits(self, shared_memory_per_block: int) -> bool:
-        """True if it compiled and fits a chip with that much shared memory."""
-        return not self.error and self.shared_bytes <= shared_memory_per_block
 
 
 class KernelLibrary:
@@ -296,14 +273,14 @@ class SweepKernel:
             bias=key.bias,
         )
         lead = tuple(batch)
-        _check_tensor("A", a, (*lead, m, k), key.transpose_a, a.dtype)
-        _check_tensor("B", b, (*lead, k, n), key.transpose_b, a.dtype)
-        _check_tensor("out", out, (*lead, m, n), False, a.dtype)
+        check_tensor("A", a, (*lead, m, k), key.transpose_a, a.dtype)
+        check_tensor("B", b, (*lead, k, n), key.transpose_b, a.dtype)
+        check_tensor("out", out, (*lead, m, n), False, a.dtype)
         if (bias is None) != (key.bias == "none"):
             raise InvalidValueError(f"bias: got {bias is not None}; expected {key.bias} for {key}")
         if bias is not None:
             shape = (n,) if key.bias == "vector" else (*lead, m, n)
-            _check_tensor("bias", bias, shape, False, a.dtype)
+            check_tensor("bias", bias, shape, False, a.dtype)
         spec = None
         if source_key(problem, key.template, self.spec.config) == key:
             spec = specialise(self.source, problem, self.spec.config, self.spec.num_sms)
@@ -348,20 +325,3 @@ def _infeasible_if_too_large(spec: KernelSpec) -> Iterator[None]:
         yield
     except OutOfResources as error:
         raise KernelInfeasibleError(f"{spec.source.template} {spec.config}: {error}") from error
-
-
-def _check_tensor(
-    name: str, tensor: torch.Tensor, shape: tuple[int, ...], transposed: bool, dtype: torch.dtype
-) -> None:
-    """Raise unless a tensor is packed, aligned, and of the shape and dtype of the kernel."""
-    packed = tensor.mT if transposed else tensor
-    if tuple(tensor.shape) != shape or tensor.dtype != dtype or not packed.is_contiguous():
-        form = "the transpose of a contiguous tensor" if transposed else "a contiguous tensor"
-        raise InvalidValueError(
-            f"{name}: got shape {tuple(tensor.shape)}, strides {tensor.stride()}, {tensor.dtype}; "
-            f"expected {form}, {shape}, {dtype}"
-        )
-    if tensor.data_ptr() % _ALIGNMENT:
-        raise InvalidValueError(
-            f"{name}: got an address not on {_ALIGNMENT} bytes; expected an aligned one; clone it"
-        )

@@ -11,6 +11,8 @@ import torch
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.problem import BATCHED, DTYPE_BYTES, MMShape
 
+_ALIGNMENT = 16
+
 
 @dataclass(frozen=True)
 class Operands:
@@ -90,3 +92,20 @@ def operands_from(problem: MMShape, random: RandomTensor) -> Operands:
     b = matrix(problem.K, problem.N, problem.transpose_b)
     out = a.new_empty(*batch, problem.M, problem.N)
     return Operands(problem, a, b, out, bias)
+
+
+def check_tensor(
+    name: str, tensor: torch.Tensor, shape: tuple[int, ...], transposed: bool, dtype: torch.dtype
+) -> None:
+    """Raise unless a tensor is packed, aligned, and of the shape and dtype of the kernel."""
+    packed = tensor.mT if transposed else tensor
+    if tuple(tensor.shape) != shape or tensor.dtype != dtype or not packed.is_contiguous():
+        form = "the transpose of a contiguous tensor" if transposed else "a contiguous tensor"
+        raise InvalidValueError(
+            f"{name}: got shape {tuple(tensor.shape)}, strides {tensor.stride()}, {tensor.dtype}; "
+            f"expected {form}, {shape}, {dtype}"
+        )
+    if tensor.data_ptr() % _ALIGNMENT:
+        raise InvalidValueError(
+            f"{name}: got an address not on {_ALIGNMENT} bytes; expected an aligned one; clone it"
+        )

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch_diode.collection.kernels.compile import Job, precompile
 from torch_diode.collection.kernels.cpp import CppJob
-from torch_diode.collection.kernels.library import CompileOutcome
+from torch_diode.collection.kernels.outcome import CompileOutcome
 from torch_diode.collection.workers.pool import JobResult, ProgressMarker, WorkerPool
 
 AnyJob = Job | CppJob

@@ -19,7 +19,7 @@ from typing import Any
 
 from torch_diode.collection.devices import CPU
 from torch_diode.collection.kernels.compile import use_inductors_ptxas
-from torch_diode.collection.kernels.library import CompileOutcome, KernelInfeasibleError
+from torch_diode.collection.kernels.outcome import CompileOutcome, KernelInfeasibleError
 from torch_diode.collection.plan import Group
 from torch_diode.collection.store.journal import TimingStore
 from torch_diode.collection.workers.compile_ahead import CompileAhead

@@ -15,7 +15,8 @@ from torch_diode.collection.devices import CPU
 from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.kernels.cpu import NO_MEMORY
 from torch_diode.collection.kernels.launch import launcher_of
-from torch_diode.collection.kernels.library import CompileOutcome, KernelLibrary
+from torch_diode.collection.kernels.library import KernelLibrary
+from torch_diode.collection.kernels.outcome import CompileOutcome
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cpu import CpuTimer
 from torch_diode.collection.timers.cuda import CudaTimer

@@ -23,6 +23,7 @@ from torch._inductor.select_algorithm import (
     TritonTemplateCaller,
 )
 
+from torch_diode._bounded_cache import BoundedCache
 from torch_diode.collection.timers.cpu import CpuTimer
 from torch_diode.collection.timers.cpu_load import UnwatchedCpu
 from torch_diode.collection.timers.cuda import CudaTimer
@@ -31,7 +32,6 @@ from torch_diode.collection.timers.timer import Launch, Measurement, Timer
 from torch_diode.integration.deciding.choice_builder import BENCHMARK_SET
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import Fallback
-from torch_diode.types.bounded_cache import BoundedCache
 
 _VENDOR = (ExternKernelCaller, SubgraphChoiceCaller)
 _KNOWN = (TritonTemplateCaller, CppTemplateCaller, *_VENDOR)
@@ -108,7 +108,8 @@ class CleanBenchmark:
             return
         selector = self._selector
         benchmark, lookup = selector.benchmark_choices, selector.lookup
-        apart, here = selector.benchmark_in_sub_process, selector.benchmark_in_current_process
+        in_subprocess = selector.benchmark_in_sub_process
+        in_process = selector.benchmark_in_current_process
 
         # Each checks that it is still in use: someone may have wrapped it, and call it later.
         def benchmark_choices(
@@ -128,7 +129,7 @@ class CleanBenchmark:
         ) -> Timings:
             # A user who set subprocesses gets them; a collector needs the times.
             ours = self._users and self._takes(choices)
-            timings: Timings = (here if ours else apart)(choices, *rest, **more)
+            timings: Timings = (in_process if ours else in_subprocess)(choices, *rest, **more)
             return timings
 
         def cached(

@@ -83,7 +83,7 @@ class MatmulDatasetCollector:
         if self._open is not None:
             return
         with contextlib.ExitStack() as stack:
-            stack.enter_context(Observer().installed())
+            stack.enter_context(Observer().installed(registration._registration))
             stack.callback(add_feedback(self._on_feedback))
             if self._clean:
                 stack.enter_context(clean_benchmark.opened())

@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from torch_diode._bounded_cache import BoundedCache
 from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.sweep import Sweep
 from torch_diode.collection.timers.cpu import CpuTimer
 from torch_diode.collection.timers.cpu_load import UnwatchedCpu
 from torch_diode.integration.cpu.build import build
-from torch_diode.types.bounded_cache import BoundedCache
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape

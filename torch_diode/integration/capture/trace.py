@@ -18,7 +18,7 @@ from torch_diode.types.problem import BATCHED, MMShape
 from torch_diode.types.shapes import CountedShape, OperationShapeSet
 
 if TYPE_CHECKING:
-    from torch_diode.integration.registration import Registration
+    from torch_diode.integration.installation import Registration
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _counting_mixin(trace: Trace) -> type:
 @contextlib.contextmanager
 def tracing() -> Iterator[Trace]:
     """Count every matmul compiled inside the `with`; torch decides all of them."""
-    trace = Trace()
-    matmul = registration._registration.matmul
-    with matmul.changed(matmul.settings.changed(mode="observe")), trace.installed():
+    trace, owner = Trace(), registration._registration
+    observing = owner.matmul.settings.changed(mode="observe")
+    with owner.matmul.changed(observing), trace.installed(owner):
         yield trace

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
-import warnings
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-import torch_diode
+from torch_diode._bounded_cache import BoundedCache
 from torch_diode.candidates import candidate_space
 from torch_diode.heuristics import policy
-from torch_diode.heuristics.base import Heuristic, digest
-from torch_diode.integration import default_heuristic
+from torch_diode.integration.deciding.heuristics_in_use import HeuristicsInUse
 from torch_diode.integration.deciding.problem import problem_of
 from torch_diode.integration.deciding.record import RUNNERS_UP, Decision, Record
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import (
     Abstained,
-    DiodeWarning,
     Fallback,
     NotApplicable,
 )
-from torch_diode.integration.ranks import Ranks
 from torch_diode.integration.settings import Settings
-from torch_diode.integration.tuned_tables import why_unused
-from torch_diode.types.bounded_cache import BoundedCache
 from torch_diode.types.candidate import ATEN, Candidate
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import DiodeError
@@ -53,8 +44,7 @@ class Decider:
         self.fallback = fallback if fallback is not None else Fallback()
         self.record = record if record is not None else Record()
         self.notes: dict[str, None] = {}
-        self._ranks = Ranks()
-        self._heuristics: dict[Hardware, Heuristic | DiodeError | None] = {}
+        self.heuristics = HeuristicsInUse(settings, self.fallback, self.notes)
         self._rankings: BoundedCache[Any, tuple[Candidates, Ranking]]
         self._rankings = BoundedCache(_CACHED_RANKINGS)
         self._lock = threading.Lock()
@@ -64,7 +54,7 @@ class Decider:
         """Use other settings from now on; default heuristics are loaded again."""
         with self._lock:
             self.settings = settings
-            self._heuristics = {}
+            self.heuristics.change(settings)
             self._rankings = BoundedCache(_CACHED_RANKINGS)
 
     def release(self) -> None:
@@ -83,101 +73,6 @@ class Decider:
         from torch_diode.integration.deciding.frozen_decider import decide_frozen
 
         return self.fallback.run(lambda: decide_frozen(self, linear))
-
-    def heuristic_for(self, hardware: Hardware) -> Heuristic | None:
-        """The user's heuristic, or the default one for this hardware, loaded once.
-
-        An error in loading is kept, and raised again each time.
-        """
-        loaded = self._load_once(hardware)
-        if isinstance(loaded, DiodeError):
-            raise loaded
-        return loaded
-
-    def _load_once(self, hardware: Hardware) -> Heuristic | DiodeError | None:
-        named = self.settings.heuristic
-        with self._lock:
-            if hardware not in self._heuristics:
-                self._heuristics[hardware] = (
-                    self._load(hardware)
-                    if named is None
-                    else default_heuristic.check_versions(named, hardware, self.settings)
-                )
-            return self._heuristics[hardware]
-
-    def _load(self, hardware: Hardware) -> Heuristic | DiodeError | None:
-        # On a thread of its own: on a compiling thread torch would load a file's tensors as fake
-        # ones, and the user may have set another default device.
-        with ThreadPoolExecutor(1, "torch-diode-load") as thread:
-            loading = thread.submit(default_heuristic.default_heuristic, hardware, self.settings)
-        try:
-            if default_heuristic.uses_tuned(self.settings) and (why := why_unused(hardware)):
-                self.notes[why] = None
-            return loading.result()
-        except DiodeError as fault:
-            return fault
-
-    def loaded(self) -> dict[str, str]:
-        """By hardware, the default heuristic in use or why there is none."""
-        return {
-            hardware.label: _with_trust(value, hardware)
-            if isinstance(value, Heuristic)
-            else str(value or default_heuristic.why_no_heuristic(self.settings, hardware))
-            for hardware, value in list(self._heuristics.items())
-        }
-
-    def has_heuristic(self) -> bool:
-        """True if a heuristic was found for any hardware so far."""
-        return any(isinstance(value, Heuristic) for value in self._heuristics.values())
-
-    def all_notes(self) -> tuple[str, ...]:
-        """Caveats of the decisions so far, and the notes of the heuristics."""
-        used = [h for h in list(self._heuristics.values()) if isinstance(h, Heuristic)]
-        told = [note for h in dict.fromkeys(used) for note in self.fallback.run(h.notes) or ()]
-        return (*self.notes, *dict.fromkeys(told))
-
-    def fingerprint(self, devices: Iterable[Any]) -> str:
-        """Text for torch's cache keys: heuristic, version and settings.
-
-        Empty without a heuristic: the compile is then plain torch's, and may share its caches.
-        """
-        settings = self.settings
-        if settings.mode == "observe" or torch_compat.compiles_in_subprocess():
-            return ""
-        if settings.heuristic is not None:
-            parts = [settings.heuristic.fingerprint()]
-        else:
-            parts = self._default_fingerprints(devices)
-        switches = map(
-            str, (settings.mode, settings.strict, settings.top, settings.tma, settings.epilogues)
-        )
-        # Another version may decide otherwise with the same model.
-        text = digest(torch_diode.__version__, *switches, *parts) if parts else ""
-        self._compare_ranks(text)
-        return text
-
-    def _compare_ranks(self, fingerprint: str) -> None:
-        """Warn and note where another rank of a distributed program decides with something else."""
-        used = [h for h in list(self._heuristics.values()) if isinstance(h, Heuristic)]
-        if self.settings.heuristic is not None:
-            used = [self.settings.heuristic]
-        if not all(heuristic.portable for heuristic in used):
-            return
-        names = sorted({heuristic.name for heuristic in used}) or ["torch's own choices"]
-        told = self._ranks.compare(fingerprint, "; ".join(names))
-        if told:
-            self.notes[told] = None
-            with contextlib.suppress(DiodeWarning):
-                warnings.warn(f"torch-diode: {told}", DiodeWarning, stacklevel=2)
-
-    def _default_fingerprints(self, devices: Iterable[Any]) -> list[str]:
-        parts = []
-        for hardware in dict.fromkeys(device_hardware.hardware_of(device) for device in devices):
-            heuristic = self._load_once(hardware)
-            # One that could not be loaded decides nothing: the compile is plain torch's.
-            if isinstance(heuristic, Heuristic):
-                parts += [hardware.name, str(hardware.threads), heuristic.fingerprint()]
-        return parts
 
     def _decide(self, request: ChoiceRequest) -> list[Any] | None:
         from torch_diode.integration.deciding.choice_builder import ChoiceBuilder
@@ -272,16 +167,10 @@ class Decider:
         if torch_compat.batch_invariant():
             raise Abstained("config.batch_invariant asks for one kernel whatever the batch")
 
-    def check_has_heuristic(self, hardware: Hardware) -> None:
-        """Abstain where there is none, with the reason."""
-        if self.heuristic_for(hardware) is None:
-            reason = default_heuristic.why_no_heuristic(self.settings, hardware)
-            raise Abstained(f"{hardware.label}: {reason}")
-
     def _build_problem(
         self, request: ChoiceRequest, hardware: Hardware
     ) -> tuple[MMShape, dict[str, Any], Candidates]:
-        self.check_has_heuristic(hardware)
+        self.heuristics.require(hardware)
         problem = problem_of(request.op, request.inputs)
         offered = request.offered(self.settings.tma)
         candidates = candidate_space(problem, hardware, tuple(offered))
@@ -291,8 +180,7 @@ class Decider:
 
     def rank(self, problem: MMShape, candidates: Candidates, hardware: Hardware) -> Ranking:
         """The heuristic's ranking, cached for steady heuristics; raises where it abstains."""
-        heuristic = self.heuristic_for(hardware)
-        assert heuristic is not None
+        heuristic = self.heuristics.require(hardware)
         key = (heuristic, problem, hardware)
         cached = self._rankings.get(key) if heuristic.steady else None
         if cached is not None and cached[0] is candidates:
@@ -378,9 +266,3 @@ def check_decides_alone(ranking: Ranking) -> None:
     """Abstain where the first choice may only be benchmarked."""
     if ranking.shortlist:
         raise Abstained(f"{ranking.source} shortlists for max-autotune only: {ranking.shortlist}")
-
-
-def _with_trust(heuristic: Heuristic, hardware: Hardware) -> str:
-    """A heuristic's name, and whether it decides alone there."""
-    reason = heuristic.why_shortlists(hardware)
-    return f"{heuristic.name}, " + (f"shortlists: {reason}" if reason else "decides alone")

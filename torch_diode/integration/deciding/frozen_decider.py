@@ -29,7 +29,7 @@ def decide_frozen(decider: Decider, linear: FrozenLinear) -> Candidate | None:
         raise Abstained(f"frozen linear: {reason}")
     decider.check_free(V.choices)
     hardware = device_hardware.hardware_of(linear.device)
-    decider.check_has_heuristic(hardware)
+    decider.heuristics.require(hardware)
     problem = problem_of(linear.op, linear.inputs)
     candidates, ranking, rows = _choose(decider, linear, problem, hardware)
     took_us = (time.perf_counter_ns() - start) / 1000

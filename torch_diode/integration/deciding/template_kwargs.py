@@ -16,9 +16,9 @@ from typing import Any
 
 import torch._inductor.config as inductor_config
 
+from torch_diode._bounded_cache import BoundedCache
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.integration.hooks.torch_compat import TemplateKwargs
-from torch_diode.types.bounded_cache import BoundedCache
 
 AMD_KWARGS = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
 CONFIG_KWARGS = frozenset(

@@ -113,7 +113,7 @@ def _users_line(fault: BaseException) -> tuple[str, int]:
     raised = [(f.tb_frame, f.tb_lineno) for f in _chain(fault.__traceback__, "tb_next")][::-1]
     callers = [(frame, frame.f_lineno) for frame in _chain(sys._getframe(1), "f_back")]
     places = [(frame.f_code.co_filename, line) for frame, line in [*raised, *callers]]
-    return next((place for place in places if not _is_library(place[0])), places[0])
+    return next((place for place in places if not _is_library(place[0])), places[-1])
 
 
 def _is_library(file: str) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch_diode.integration import registration
 from torch_diode.integration.base import ChoicesIntegration
+
+if TYPE_CHECKING:
+    from torch_diode.integration.installation import Registration
 
 
 class Observer(ChoicesIntegration):
@@ -31,9 +33,8 @@ class Observer(ChoicesIntegration):
         return None
 
     @contextlib.contextmanager
-    def installed(self) -> Iterator[None]:
+    def installed(self, owner: Registration) -> Iterator[None]:
         """Installed inside the `with`, beside torch-diode's own integrations if those are on."""
-        owner = registration._registration
         with owner.lock:
             self.install(owner)
         try:

@@ -18,8 +18,8 @@ from torch_diode.model.features.roofline import roofline_us
 from torch_diode.model.features.vendor import split_features, vendor_features
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.dataset import column_numbers, number_rows
 from torch_diode.types.errors import EmptySelectionError
+from torch_diode.types.grouping import column_numbers, number_rows
 from torch_diode.types.problem import MMShape
 from torch_diode.types.schema import CANDIDATE_NAMES
 

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from torch_diode._bounded_cache import BoundedCache
 from torch_diode.model.features.extractor import (
     ConfigArrays,
     config_arrays,
@@ -40,7 +41,6 @@ from torch_diode.model.serving.layers import (
     candidate_layers,
 )
 from torch_diode.model.serving.one_thread import one_thread
-from torch_diode.types.bounded_cache import BoundedCache
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError

@@ -21,12 +21,13 @@ from torch_diode.model.evaluation.scoring import columns_of, predict_log_ratio, 
 from torch_diode.model.networks.library_model import LibraryTimingModel
 from torch_diode.model.training.batches import log_regrets
 from torch_diode.model.training.epoch import Row, set_rate
-from torch_diode.model.training.trainer import Trained
+from torch_diode.model.training.options import Trained
 from torch_diode.types.errors import EmptySelectionError
 
 if TYPE_CHECKING:
     from torch_diode.model.features.table import FeatureTable
-    from torch_diode.model.training.trainer import SplitTables, TrainingOptions
+    from torch_diode.model.training.options import TrainingOptions
+    from torch_diode.model.training.split import SplitTables
 
 LIBRARY_DEFAULTS: dict[str, Any] = {
     "epochs": 80,

@@ -7,15 +7,19 @@ because their times follow from each other.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from torch_diode.types.errors import EmptySelectionError
 from torch_diode.types.validation import fraction
 
 if TYPE_CHECKING:
     from torch_diode.model.features.problem_arrays import ProblemArrays
+    from torch_diode.model.features.table import FeatureTable
+    from torch_diode.model.training.options import TrainingOptions
 
 Mask = npt.NDArray[np.bool_]
 
@@ -90,3 +94,37 @@ def _places(problems: ProblemArrays, seed: int) -> npt.NDArray[np.float64]:
         words *= np.uint64(0x94D049BB133111EB)
         words ^= words >> np.uint64(31)
     return np.asarray((words % _SPAN) / float(_SPAN))
+
+
+@dataclass(frozen=True, eq=False)
+class SplitTables:
+    """Parts of a table that share no problem."""
+
+    train: FeatureTable
+    validation: FeatureTable
+    test: FeatureTable
+
+
+def split_table(table: FeatureTable, options: TrainingOptions) -> SplitTables:
+    """Split a table into the parts to train on, to stop by, and to test on; the last has only
+    problems with a choice, since it scores rankings."""
+    if not table.is_config.any():
+        raise EmptySelectionError(
+            "training: got timings of ATen alone; expected other candidates among them, such as "
+            "Triton configs; collect on a GPU, or use the timings that come with torch-diode"
+        )
+    present = np.zeros(len(table.problem), bool)
+    present[table.group] = True
+    test, validation = np.zeros_like(present), np.zeros_like(present)
+    test[present], validation[present] = split(
+        table.arrays.take(present), options.test_share, options.validation_share, options.seed
+    )
+    parts = SplitTables(
+        table.take(~(test | validation)), table.take(validation), table.take(test).with_a_choice()
+    )
+    if not parts.train.is_config.any() or not parts.validation.is_config.any():
+        raise EmptySelectionError(
+            f"training: got {np.count_nonzero(present)} problems; expected enough for a training "
+            "and a validation part; collect more, or change the shares"
+        )
+    return parts

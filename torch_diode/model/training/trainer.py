@@ -14,10 +14,10 @@ import hashlib
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -28,99 +28,23 @@ from torch_diode.model.evaluation.scoring import best_shift, predict_log_ratio, 
 from torch_diode.model.networks import file_names, module_names
 from torch_diode.model.networks.timing_models import DeepMatmulTimingModel, build_network
 from torch_diode.model.training.batches import ProblemBatches, aten_calls, split_calls
-from torch_diode.model.training.epoch import EpochOptions, Row, config_optimizer, run_epoch
+from torch_diode.model.training.epoch import Row, config_optimizer, run_epoch
+from torch_diode.model.training.options import Trained, TrainingOptions
 from torch_diode.model.training.prefilter import fit_prefilter
-from torch_diode.model.training.split import split
+from torch_diode.model.training.split import SplitTables
 from torch_diode.model.training.uncertainty import fit_uncertainty
 from torch_diode.model.training.vendor_heads import train_head
-from torch_diode.types.errors import EmptySelectionError, FileFaultError
+from torch_diode.types.errors import FileFaultError
 
 if TYPE_CHECKING:
     from torch_diode.model.features.problem_arrays import Floats
     from torch_diode.model.features.table import FeatureTable
-    from torch_diode.model.networks.library_model import Network
     from torch_diode.model.networks.timing_models import TimingNetwork
 
 Progress = Callable[[Row], None]
-NetworkType = TypeVar("NetworkType", bound="Network", covariant=True)
 
 _FEW_CALLS = 10_000
 """Timings of ATen above which dropout is reduced: it then does more harm than good."""
-
-
-@dataclass(frozen=True)
-class TrainingOptions(EpochOptions):
-    """Options of a training run."""
-
-    kind: str = "deep"
-    shape: dict[str, int] = field(default_factory=dict)
-    epochs: int = 36
-    batch_problems: int = 128
-    learning_rate: float = 4e-3
-    weight_decay: float = 1e-3
-    warmup: float = 0.15
-    patience: int = 12
-    """Epochs without a better validation regret after which to stop."""
-    evaluate_every: int = 3
-    temperature: float = 0.06
-    list_weight: float = 0.05
-    near: float = 0.25
-    floor: float = 0.05
-    far: float = 1.6
-    far_share: float = 0.3
-    aten_epochs: int = 150
-    aten_rows: int = 30_000_000
-    """Timings of ATen to see in total, at most: fewer epochs if there are many."""
-    aten_rate: float = 2e-3
-    aten_dropout: float = 0.05
-    split_epochs: int = 100
-    test_share: float = 0.15
-    validation_share: float = 0.10
-    seed: int = 0
-    device: str = "cpu"
-
-
-@dataclass(frozen=True, eq=False)
-class Trained(Generic[NetworkType]):
-    """Network with the best validation regret, and the history of its training."""
-
-    network: NetworkType
-    history: list[Row]
-    options: TrainingOptions
-
-
-@dataclass(frozen=True, eq=False)
-class SplitTables:
-    """Parts of a table that share no problem."""
-
-    train: FeatureTable
-    validation: FeatureTable
-    test: FeatureTable
-
-
-def split_table(table: FeatureTable, options: TrainingOptions) -> SplitTables:
-    """Split a table into the parts to train on, to stop by, and to test on; the last has only
-    problems with a choice, since it scores rankings."""
-    if not table.is_config.any():
-        raise EmptySelectionError(
-            "training: got timings of ATen alone; expected other candidates among them, such as "
-            "Triton configs; collect on a GPU, or use the timings that come with torch-diode"
-        )
-    present = np.zeros(len(table.problem), bool)
-    present[table.group] = True
-    test, validation = np.zeros_like(present), np.zeros_like(present)
-    test[present], validation[present] = split(
-        table.arrays.take(present), options.test_share, options.validation_share, options.seed
-    )
-    parts = SplitTables(
-        table.take(~(test | validation)), table.take(validation), table.take(test).with_a_choice()
-    )
-    if not parts.train.is_config.any() or not parts.validation.is_config.any():
-        raise EmptySelectionError(
-            f"training: got {np.count_nonzero(present)} problems; expected enough for a training "
-            "and a validation part; collect more, or change the shares"
-        )
-    return parts
 
 
 def train(

@@ -24,13 +24,9 @@ from torch_diode.model.features.table import FeatureTable, unmeasured_table
 from torch_diode.model.networks.timing_models import TimingNetwork
 from torch_diode.model.training.batches import ProblemBatches
 from torch_diode.model.training.epoch import EpochOptions, Row, config_optimizer, run_epoch
-from torch_diode.model.training.trainer import (
-    SplitTables,
-    Trained,
-    TrainingOptions,
-    calibrate,
-    train_configs,
-)
+from torch_diode.model.training.options import Trained, TrainingOptions
+from torch_diode.model.training.split import SplitTables
+from torch_diode.model.training.trainer import calibrate, train_configs
 from torch_diode.toolkit.progress import Progress, ProgressCallback
 from torch_diode.toolkit.training.parallel import TrainingJob, report_epochs
 from torch_diode.types.dataset import Dataset

@@ -25,7 +25,7 @@ from torch_diode.model.features.table import FeatureTable, unmeasured_table
 from torch_diode.model.metadata import SWEEP, ModelMetadata
 from torch_diode.model.networks.library_model import LibraryTimingModel
 from torch_diode.model.networks.timing_models import TimingNetwork
-from torch_diode.model.training.trainer import SplitTables
+from torch_diode.model.training.split import SplitTables
 from torch_diode.toolkit.progress import Progress, ProgressCallback
 from torch_diode.types.candidate import ATEN, DECOMPOSE_K
 from torch_diode.types.hardware import Hardware

@@ -8,20 +8,17 @@ import itertools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
-from torch_diode.collection.workers.fork_safety import run_in_subprocess
 from torch_diode.files.atomic import refuse_existing
 from torch_diode.files.file_errors import naming_file
 from torch_diode.model.card import check_card, write_card
 from torch_diode.model.checkpoint import check_suffix, save_model
 from torch_diode.model.evaluation import plots
-from torch_diode.model.evaluation.regret import Times, problem_slices
+from torch_diode.model.evaluation.regret import Times
 from torch_diode.model.evaluation.scoring import (
     EvaluatedPredictions,
     Evaluation,
@@ -29,14 +26,15 @@ from torch_diode.model.evaluation.scoring import (
     predict_times,
     with_over_plain,
 )
-from torch_diode.model.features.table import FeatureTable, feature_table
-from torch_diode.model.metadata import CLEAN, WORSE_THAN_ATEN, ModelMetadata, build_metadata
+from torch_diode.model.features.table import feature_table
+from torch_diode.model.metadata import WORSE_THAN_ATEN, ModelMetadata, build_metadata
 from torch_diode.model.networks import LIBRARY
 from torch_diode.model.networks.library_model import Network
 from torch_diode.model.registry import SHIPPED, model_file
 from torch_diode.model.training import trainer
-from torch_diode.model.training.library_training import LIBRARY_DEFAULTS, train_library
-from torch_diode.model.training.trainer import SplitTables, Trained, TrainingOptions
+from torch_diode.model.training.library_training import train_library
+from torch_diode.model.training.options import Trained, TrainingOptions
+from torch_diode.model.training.split import SplitTables, split_table
 from torch_diode.model.wrapper import ModelWrapper
 from torch_diode.toolkit.baselines import compute_baselines
 from torch_diode.toolkit.datasets import (
@@ -55,34 +53,25 @@ from torch_diode.toolkit.training.fine_tuning import (
     load_initial,
     merge_metadata,
 )
+from torch_diode.toolkit.training.network_options import check_kind, resolve_options
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.toolkit.training.parallel import (
     TrainingJob,
     report_epochs,
     train_in_parallel,
 )
-from torch_diode.types import validation
+from torch_diode.toolkit.training.score_notes import (
+    launch_note,
+    regret_before,
+    scored_part,
+    uncovered,
+)
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError, MissingPartError
 from torch_diode.types.hardware import Hardware
 
 _LEAST_STEPS = 8
 _MOST_THREADS = 4
-_FINE_TUNE_DEFAULTS: dict[str, Any] = {
-    "epochs": 12,
-    "learning_rate": 2e-4,
-    "aten_epochs": 20,
-    "aten_rate": 1e-5,
-    "evaluate_every": 1,
-}
-_OTHER_CHIP_DEFAULTS: dict[str, Any] = {
-    "epochs": 24,
-    "learning_rate": 1e-3,
-    "aten_epochs": 100,
-    "aten_rate": 5e-4,
-    "evaluate_every": 2,
-}
-"""For a model of another chip: its library takes other kernels, so there is more to learn."""
 _LEAST_US, _MOST_US = 1e-6, 1e12
 """No kernel takes less, or more."""
 _LEAST_REPLAY_BATCH = 12
@@ -153,74 +142,8 @@ def check_training(
         _make_folder(options.log_dir)
     name = options.init_from
     initial = load_initial(name) if name and name != SHIPPED else None
-    _training_options(options, initial, 0, device)
+    resolve_options(options, initial, 0, device)
     return initial
-
-
-def _training_options(
-    options: TrainOptions,
-    initial: InitialModel | None,
-    seed: int,
-    device: str | None,
-    hardware: Hardware | None = None,
-) -> TrainingOptions:
-    """The values given, and for the rest the defaults of training or of fine-tuning, for timings of
-    this hardware."""
-    on_cpu = hardware is not None and hardware.kind == "cpu"
-    kind = options.model_type or (LIBRARY if on_cpu else "deep")
-    base: dict[str, Any] = {"kind": kind, "shape": options.shape}
-    if kind == LIBRARY:
-        base |= LIBRARY_DEFAULTS
-    if initial is not None:
-        _check_same_network(initial.metadata, options)
-        shape = dict(initial.metadata.shape)
-        same = hardware is None or hardware.name == initial.metadata.hardware
-        defaults = _FINE_TUNE_DEFAULTS if same else _OTHER_CHIP_DEFAULTS
-        base = {"kind": initial.metadata.kind, "shape": shape, **defaults}
-    return TrainingOptions(**{**base, **options.overrides}, seed=seed, device=_device(device))
-
-
-def _check_same_network(metadata: ModelMetadata, options: TrainOptions) -> None:
-    own = {"model-type": metadata.kind, **metadata.shape}
-    kind = {"model-type": options.model_type} if options.model_type else {}
-    for name, value in {**kind, **options.shape}.items():
-        if own.get(name) != value:
-            raise InvalidValueError(
-                f"train: got {name} {value} with a model to start from that has {own.get(name)}; "
-                "expected the same; leave the option out"
-            )
-
-
-def _check_kind(kind: str, hardware: Hardware, initial: InitialModel | None, teachers: int) -> None:
-    """Refuse a network that is not for this kind of hardware, and what it has no training of."""
-    if (kind == LIBRARY) != (hardware.kind == "cpu"):
-        expected = LIBRARY if hardware.kind == "cpu" else "base or deep"
-        validation.refuse("train", "model-type", kind, f"{expected} for {hardware.name}")
-    if kind == LIBRARY and (initial is not None or teachers):
-        name = "init-from" if initial is not None else "teachers"
-        raise InvalidValueError(
-            f"train: got {name} with timings of {hardware.name}; expected none: a CPU's model "
-            "trains in a minute, on all data together; leave the option out"
-        )
-
-
-def _touch(device: str) -> None:
-    torch.zeros(1, device=device)
-
-
-@lru_cache
-def _device(name: str | None) -> str:
-    try:
-        device = torch.device(name or "cpu")
-        if device.type != "cpu":
-            # In another process: one forked from a process that holds a GPU cannot use it.
-            run_in_subprocess(_touch, str(device))
-    except (RuntimeError, AssertionError) as fault:
-        reason = (str(fault).splitlines() or [""])[0]
-        raise MissingPartError(
-            f"device: got {name!r:.40}; expected one that is here, such as cpu ({reason:.100})"
-        ) from None
-    return str(device)
 
 
 @contextlib.contextmanager
@@ -254,11 +177,9 @@ class _Run:
         self._message(
             f"{len(self.dataset):,} timings of {problems:,} problems on {self.hardware.name}"
         )
-        options = _training_options(
-            self.options, self.initial, self.seed, self.device, self.hardware
-        )
-        _check_kind(options.kind, self.hardware, self.initial, self.options.teachers)
-        parts = trainer.split_table(feature_table(self.dataset, self.hardware), options)
+        options = resolve_options(self.options, self.initial, self.seed, self.device, self.hardware)
+        check_kind(options.kind, self.hardware, self.initial, self.options.teachers)
+        parts = split_table(feature_table(self.dataset, self.hardware), options)
         self._message(_describe_parts(parts))
         started = time.monotonic()
         with_replay = add_replay(parts, self.initial, self.hardware, self.seed, self.progress)
@@ -337,7 +258,7 @@ class _Run:
         )
 
     def _finish(self, trained: Trained[Network], parts: SplitTables) -> TrainingResult:
-        part, scored_on = _scored_part(parts)
+        part, scored_on = scored_part(parts)
         network = trained.network.to("cpu")
         predicted = predict_times(network, part)
         self._check_converged(predicted)
@@ -355,8 +276,8 @@ class _Run:
         curves = self._write_curves(trained)
         baselines = compute_baselines(part, self.dataset, self.hardware)
         evaluated = evaluate_predictions(part, predicted, baselines.regrets, baselines.noise_floor)
-        notes = [*baselines.notes, *_regret_before(trained), *_uncovered(part)]
-        notes += _launch_note(self.dataset)
+        notes = [*baselines.notes, *regret_before(trained), *uncovered(part)]
+        notes += launch_note(self.dataset)
         if self.hardware.kind == "cpu":
             weights = {name: value.numpy() for name, value in network.state_dict().items()}
             model = ModelWrapper(metadata, weights)
@@ -417,59 +338,6 @@ def _make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
 
 
-def _scored_part(parts: SplitTables) -> tuple[FeatureTable, str]:
-    """The problems to score on, and a description of them."""
-    count = _count_choices(parts.test)
-    if count:
-        return parts.test, f"{count:,} problems held out of training"
-    count = _count_choices(parts.validation)
-    return parts.validation, (
-        f"the {count:,} problems training stopped by: too few to hold out others, so the scores "
-        "flatter it; collect a validation set"
-    )
-
-
-def _uncovered(part: FeatureTable) -> list[str]:
-    """A note on the kinds of problems that the scores say nothing about."""
-    numbers = np.unique(part.with_a_choice().group)
-    slices = problem_slices(part.arrays.take(numbers), part.roofline[numbers])
-    kinds = ("op=", "precision=", "layout=", "size=")
-    missing = [n for n, m in slices.items() if n.startswith(kinds) and "," not in n and not m.any()]
-    if not missing:
-        return []
-    return [
-        f"none of the problems scored on is {', '.join(missing)}: how good the model is there is "
-        "not known; validate it on problems that are"
-    ]
-
-
-def _count_choices(table: FeatureTable) -> int:
-    """The number of problems with more than one candidate."""
-    return int(np.count_nonzero(np.bincount(table.group, minlength=1) > 1))
-
-
 def _describe_parts(parts: SplitTables) -> str:
     counts = [len(np.unique(p.group)) for p in (parts.train, parts.validation, parts.test)]
     return "{:,} problems to train on, {:,} to stop by, {:,} held out".format(*counts)
-
-
-def _regret_before(trained: Trained[Network]) -> list[str]:
-    """A note on the regret of the model that a run started from."""
-    first = next((row for row in trained.history if row["epoch"] == 0), None)
-    if first is None:
-        return []
-    best = min(row["regret@1"] for row in trained.history if "regret@1" in row)
-    return [
-        f"on the problems training stopped by, regret@1 was {first['regret@1']:.4f} before and "
-        f"is {best:.4f} now"
-    ]
-
-
-def _launch_note(dataset: Dataset) -> list[str]:
-    """The limit of a model whose timings include the launch."""
-    if {*CLEAN} & {*dataset.texts("method")}:
-        return []
-    return [
-        "The timings are autotuning's, with the launch in them: the order of Triton configs "
-        "carries over, ATen's place among them on small problems may not."
-    ]

@@ -94,7 +94,8 @@ def test_a_fault_is_one_sentence(given, said, tmp_path, monkeypatch):
 def test_a_model_worse_than_aten_is_not_written_and_exits_with_1(timings, tmp_path):
     """One epoch of a tiny network with hardly any learning rate."""
     bad = ("--num-epochs", "1", "--hidden-dim", "2", "--learning-rate", "0.0000001")
-    ended = inside(*arguments(timings, tmp_path / "m.pt", *bad, "--must-beat-aten"))
+    more = (*bad, "--must-beat-aten", "--log-dir", tmp_path)
+    ended = inside(*arguments(timings, tmp_path / "m.pt", *more))
     assert ended.code == 1
     assert "m.pt: not written, ATen alone is better in" in ended.out
     assert not (tmp_path / "m.pt").exists()

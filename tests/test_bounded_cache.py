@@ -1,4 +1,4 @@
-from torch_diode.types.bounded_cache import BoundedCache
+from torch_diode._bounded_cache import BoundedCache
 
 
 def test_the_entry_that_exceeds_the_size_empties_the_cache_first():
