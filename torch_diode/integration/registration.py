@@ -366,7 +366,17 @@ def explain() -> Decisions:
     """The recorded decisions, oldest first; prints as a table."""
     decisions = _registration.matmul.record.explain(_registration.answers.record)
     decisions.notes = _registration.matmul.notes()
+    if not decisions and _registration.active:
+        decisions.notes += _why_no_decisions()
     return decisions
+
+
+def _why_no_decisions() -> tuple[str, ...]:
+    """Why torch decided everything so far, a sentence per reason."""
+    abstentions = _registration.fallback.counters.abstentions
+    if not abstentions:
+        return ("torch has compiled no matmul in this process yet",)
+    return tuple(f"torch decided: {reason}" for reason, _ in abstentions.most_common())
 
 
 def probe() -> Status:
