@@ -375,7 +375,11 @@ def _why_no_decisions() -> tuple[str, ...]:
     """Why torch decided everything so far, a sentence per reason."""
     abstentions = _registration.fallback.counters.abstentions
     if not abstentions:
-        return ("torch has compiled no matmul in this process yet",)
+        loaded = _registration.matmul.loaded().items()
+        return (
+            "no matmul was compiled in this process; graphs from torch's cache keep their kernels",
+            *(f"{name}: {text}" for name, text in loaded),
+        )
     return tuple(f"torch decided: {reason}" for reason, _ in abstentions.most_common())
 
 
