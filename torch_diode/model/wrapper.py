@@ -195,7 +195,10 @@ class ModelWrapper:
             if name in known and f"{name}={text}" not in self.metadata.template_hashes
         ]
         if changed:
-            caveats.append(f"template changed since the model was trained: {', '.join(changed)}")
+            caveats.append(
+                f"template changed since the model was trained: {', '.join(changed)}; its choices "
+                "may be off, `torch-diode tune program.py` measures yours with the new one"
+            )
         return caveats
 
     def fingerprint(self) -> str:

@@ -35,6 +35,7 @@ from torch_diode.model.training import trainer
 from torch_diode.model.training.library_training import train_library
 from torch_diode.model.training.options import Trained, TrainingOptions
 from torch_diode.model.training.split import SplitTables, split_table
+from torch_diode.model.training.time_limit import TimeLimit
 from torch_diode.model.wrapper import ModelWrapper
 from torch_diode.toolkit.baselines import compute_baselines
 from torch_diode.toolkit.datasets import (
@@ -189,8 +190,11 @@ class _Run:
             trained = self._train(with_replay, options)
         except KeyboardInterrupt:
             states = [path.name for path in self._states()]
-            if states:
-                self._message(f"{', '.join(states)}: kept; the same command continues")
+            self._message(
+                f"{', '.join(states)}: kept; the same command continues"
+                if states
+                else "Nothing was finished that could be kept; the same command starts afresh"
+            )
             raise
         self._message(f"Trained in {time.monotonic() - started:,.0f} s")
         return self._finish(trained, parts)
@@ -232,12 +236,14 @@ class _Run:
         return options
 
     def _train(self, parts: SplitTables, options: TrainingOptions) -> Trained[Network]:
+        minutes = self.options.minutes
+        limit = TimeLimit(None if minutes is None else 60 * minutes)
         for path in self._states():
             if path in (self._state, *self._teacher_states):
                 self._message(f"{path}: continuing from it")
         if options.kind == LIBRARY:
             report = report_epochs(self.progress, "Training", options.epochs)
-            return train_library(parts, options, report)
+            return train_library(parts, options, report, limit)
         weights = self.initial.weights if self.initial else None
 
         jobs = teacher_jobs(parts, options, self._teacher_states)
@@ -250,7 +256,7 @@ class _Run:
             train_in_parallel([job, *jobs], self.progress)
         teachers = train_teachers(jobs, self.progress)
         report = report_epochs(self.progress, "Training", options.epochs)
-        trained = trainer.train(parts, options, report, self._state, weights)
+        trained = trainer.train(parts, options, report, self._state, weights, limit)
         if not teachers:
             return trained
         return distill_teachers(

@@ -33,7 +33,7 @@ def predict(
     top: Annotated[int, typer.Option(help="Candidates to show.", min=1)] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Show the best candidates of a problem with their predicted times.
+    """Show the best kernels of a matmul and their predicted times.
 
     Example: torch-diode predict --m 512 --n 4096 --k 4096 --layout nt --hardware nvidia-h200
 

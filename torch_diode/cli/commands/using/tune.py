@@ -48,7 +48,7 @@ def tune(
         str | None, typer.Option("--forget", help="Delete what is kept under this name, or all.")
     ] = None,
 ) -> None:
-    """Measure the matmuls of a program on this machine, keep the times and use them from then on.
+    """Measure a program's matmuls here, and use the times from now on.
 
     The program runs once; what follows its name are its own arguments. Run it again: only what is
     new is measured.
