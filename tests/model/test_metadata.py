@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from torch_diode.model.checkpoint import load_model, save_model
 from torch_diode.model.evaluation.scoring import evaluate_predictions, predict_times
@@ -12,15 +13,22 @@ from torch_diode.model.training.trainer import train
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.dataset import Dataset
 
+OPTIONS = TrainingOptions(
+    shape={"hidden": 8, "layers": 1}, epochs=1, evaluate_every=1, aten_epochs=1
+)
 
-def test_from_timings_to_a_model_that_ranks(dataset, table, h200, tmp_path):
-    options = TrainingOptions(
-        shape={"hidden": 8, "layers": 1}, epochs=1, evaluate_every=1, aten_epochs=1
-    )
-    parts = split_table(table, options)
-    trained = train(parts, options)
+
+@pytest.fixture(scope="module")
+def run(table):
+    """A split, the network trained on it, its predictions for the test part and their scores."""
+    parts = split_table(table, OPTIONS)
+    trained = train(parts, OPTIONS)
     predicted = predict_times(trained.network, parts.test)
-    evaluation = evaluate_predictions(parts.test, predicted).evaluation
+    return parts, trained, predicted, evaluate_predictions(parts.test, predicted).evaluation
+
+
+def test_from_timings_to_a_model_that_ranks(run, dataset, h200, tmp_path):
+    parts, trained, predicted, evaluation = run
     metadata = build_metadata(trained, parts.train, dataset, h200, evaluation)
     save_model(tmp_path / "m.pt", trained.network.state_dict(), metadata)
     model = load_model(tmp_path / "m.pt")
@@ -38,14 +46,8 @@ def test_from_timings_to_a_model_that_ranks(dataset, table, h200, tmp_path):
     assert np.allclose(times, predicted[row], rtol=1e-3)
 
 
-def test_timings_with_the_launch_in_them_earn_no_trust_and_limit_the_configs(table, dataset, h200):
-    options = TrainingOptions(
-        shape={"hidden": 8, "layers": 1}, epochs=1, evaluate_every=1, aten_epochs=1
-    )
-    parts = split_table(table, options)
-    trained = train(parts, options)
-    predicted = predict_times(trained.network, parts.test)
-    evaluation = evaluate_predictions(parts.test, predicted).evaluation
+def test_timings_with_the_launch_in_them_earn_no_trust_and_limit_the_configs(run, dataset, h200):
+    parts, trained, _, evaluation = run
     column = dataset.table.schema.get_field_index("method")
     methods = pa.array(["feedback"] * len(dataset))
     source = {"source": ("a log",), "templates": ("triton::mm=ab",)}
