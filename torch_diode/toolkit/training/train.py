@@ -465,6 +465,6 @@ def _launch_note(dataset: Dataset) -> list[str]:
     if {*CLEAN} & {*dataset.texts("method")}:
         return []
     return [
-        "The timings are autotuning's, with the launch in them: the order of Triton configs "
-        "carries over, ATen's place among them on small problems may not."
+        "the timings are autotuning's, with the launch in them: the order of Triton configs "
+        "carries over, ATen's place among them on small problems may not"
     ]
