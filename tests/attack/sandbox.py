@@ -5,6 +5,7 @@ case is refused before it runs.
 """
 
 import contextlib
+import faulthandler
 import os
 import re
 import resource
@@ -199,6 +200,11 @@ class Server:
         return Outcome("not continued", f"exit code {code}: {said[-400:]}")
 
 
+def show_if_it_hangs() -> None:
+    """Print where this process is shortly before it is killed for taking too long."""
+    faulthandler.dump_traceback_later(SECONDS_A_CASE - 5, file=2)
+
+
 def _become(case: Case, folder: Path, log: Path) -> None:
     """Run the case in this process, which is the fork, and end it."""
     os.setsid()
@@ -209,6 +215,7 @@ def _become(case: Case, folder: Path, log: Path) -> None:
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for number in (1, 2):
         os.dup2(output, number)
+    show_if_it_hangs()
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
     os.environ.update(case.environ)
@@ -234,7 +241,7 @@ def judge(case: Case, code: int, said: str) -> Outcome:
     if case.kill is not None and code < 0:
         return Outcome("killed")
     if code == -signal.SIGKILL:
-        return Outcome("hang", f"longer than {SECONDS_A_CASE} s")
+        return Outcome("hang", f"longer than {SECONDS_A_CASE} s: {said[-3000:]}")
     if code < 0:
         return Outcome("crash", f"signal {-code}: {said[-600:]}")
     _, mark, trace = said.partition("Traceback (most recent call last)")
