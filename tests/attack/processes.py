@@ -3,6 +3,7 @@
 import gc
 import multiprocessing
 import os
+import shutil
 import sys
 import threading
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import torch
 from torch._inductor.utils import run_and_get_code
 
 import torch_diode as td
-from tests.attack.sandbox import Case, show_if_it_hangs
+from tests.attack.sandbox import Case
 from torch_diode.candidates import candidate_space
 from torch_diode.files.tables import IndexedTable, read_table, write_table
 from torch_diode.hardware import detect, known
@@ -32,7 +33,6 @@ def in_fork(action: Callable[[], object]) -> str:
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
-        show_if_it_hangs()
         with os.fdopen(writing, "w") as pipe:
             pipe.write(str(action()))
         os._exit(0)
@@ -149,7 +149,8 @@ def threads(_: Case) -> None:
 
 def replaced_files(_: Case) -> None:
     """A model and a table are replaced by others, and by rubbish, while they are in use."""
-    for name in ("m.pt", "deep.safetensors", "deep.pt"):
+    for original in ("m.pt", "deep.safetensors", "deep.pt"):
+        name = shutil.copy(original, f"used-{original}")
         model = load_model(name)
         before = _times(model)
         Path(name).write_bytes(b"rubbish" * 1000)

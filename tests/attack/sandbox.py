@@ -146,6 +146,8 @@ class Server:
         import torch_diode.cli.app  # noqa: F401 - in the process, so that no fork has to import it
 
         torch._dynamo.reset()
+        # OpenMP's threads do not survive a fork: a parallel matmul then hangs, in plain torch too.
+        torch.set_num_threads(1)
         return self.outcome
 
     def outcome(self, case: Case) -> Outcome:
@@ -179,6 +181,10 @@ class Server:
         while not (ended := os.waitpid(child, os.WNOHANG))[0]:
             if time.monotonic() > end:
                 number = case.kill[1] if case.kill else signal.SIGKILL
+                if not case.kill:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(child, signal.SIGUSR1)
+                    time.sleep(0.5)
                 os.kill(child, number)
                 end = time.monotonic() + SECONDS_A_CASE
                 case = Case(case.group, case.name, ())  # whatever is sent next is no part of it
@@ -200,11 +206,6 @@ class Server:
         return Outcome("not continued", f"exit code {code}: {said[-400:]}")
 
 
-def show_if_it_hangs() -> None:
-    """Print where this process is shortly before it is killed for taking too long."""
-    faulthandler.dump_traceback_later(SECONDS_A_CASE - 5, file=2)
-
-
 def _become(case: Case, folder: Path, log: Path) -> None:
     """Run the case in this process, which is the fork, and end it."""
     os.setsid()
@@ -215,7 +216,8 @@ def _become(case: Case, folder: Path, log: Path) -> None:
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for number in (1, 2):
         os.dup2(output, number)
-    show_if_it_hangs()
+    # Where it and its forks are, shown shortly before they are killed for taking too long.
+    faulthandler.register(signal.SIGUSR1, file=2)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
     os.environ.update(case.environ)
