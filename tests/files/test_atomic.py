@@ -61,7 +61,6 @@ def test_without_overwrite_an_existing_file_is_refused_also_one_made_meanwhile(t
     assert {path.name for path in tmp_path.iterdir()} == {"file", "link"}
 
 
-@pytest.mark.parametrize("overwrite", [False, True])
 def refusal(path: Path, overwrite: bool, meanwhile: Callable[[], None] = lambda: None) -> str:
     """The reason why a file could not be written; empty if it was."""
     try:
@@ -107,6 +106,7 @@ def test_files_that_a_link_leads_to_by_turns_are_not_replaced(tmp_path):
     assert [other.read_bytes() for other in others] == [b"precious"] * 2
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
 def test_a_link_to_itself_is_refused_and_stays(overwrite, tmp_path):
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
