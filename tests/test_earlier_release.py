@@ -23,7 +23,7 @@ def test_a_module_that_is_gone_names_what_to_import():
 def test_every_module_that_is_gone_is_on_the_page():
     page = PAGE.read_text(encoding="utf-8")
     for module, names in _earlier_release._MODULES.items():
-        (row,) = re.findall(rf"^\| `torch_diode\.{re.escape(module)}` \|(.*)$", page, re.MULTILINE)
+        (row,) = re.findall(rf"^- `{re.escape(module)}`:(.*)$", page, re.MULTILINE)
         for name in re.findall(r"\w+", names):
             if name in torch_diode.__all__:
                 assert name in row

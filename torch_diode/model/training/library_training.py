@@ -103,8 +103,8 @@ def train_library(
     progress: Callable[[Row], None] | None = None,
     limit: TimeLimit = NO_LIMIT,
 ) -> Trained[LibraryTimingModel]:
-    """Train a `library` network, to the last epoch or as long as the limit allows, keep its epoch of the least validation regret, and fit its
-    uncertainty on the validation problems."""
+    """Train a `library` network, to the last epoch or as long as the limit allows, keep its epoch
+    of the least validation regret, and fit its uncertainty on the validation problems."""
     torch.manual_seed(options.seed)
     table = parts.train
     labels = _often_timed(table)

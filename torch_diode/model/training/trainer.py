@@ -58,9 +58,12 @@ def train(
     initial: Mapping[str, Floats] | None = None,
     limit: TimeLimit = NO_LIMIT,
 ) -> Trained[TimingNetwork]:
-    """Train a network, to the last epoch or as long as the limit allows. With a `state_path`, the state is saved there after the heads and after each
-    evaluated epoch, and a run resumes from its own state. With `initial` weights it starts from
-    those of a trained network, and returns them if no epoch does better."""
+    """Train a network, to the last epoch or as long as the limit allows.
+
+    With a `state_path`, the state is saved there after the heads and after each evaluated epoch,
+    and a run resumes from its own state. With `initial` weights it starts from those of a trained
+    network, and returns them if no epoch does better.
+    """
     run = train_state(parts, options, progress, state_path, initial, limit)
     run.network.load_state_dict(run.best_state)
     calibrate(run.network, parts, run.batches, options)
