@@ -36,6 +36,11 @@ settings.register_profile(
 settings.load_profile("project")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests first: at the end, one of them would keep one core busy and the others idle."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def torch_as_it_is() -> None:
     """Importing torch-diode turns it on; tests that compare it with torch need torch alone."""

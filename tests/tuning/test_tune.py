@@ -61,6 +61,7 @@ def write(path: Path, *sizes: int, extra: str = "") -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_program_is_traced_forward_and_backward_measured_once_and_used(tmp_path, folder):
     program = write(tmp_path / "program.py", 48)
     first = torch_diode.tune(program, output=tmp_path / "table.json", quick=True)
