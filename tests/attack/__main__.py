@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from tests.attack.groups import draw, fill
 from tests.attack.sandbox import Attacker, Case, Outcome, sandbox
 
-
 _REPORTED = 1000
 """Cases after which a long run shows where it is."""
 
