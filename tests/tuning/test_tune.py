@@ -150,6 +150,21 @@ def test_after_a_kill_the_next_run_goes_on_and_then_nothing_is_left(shapes, fold
     assert (again.measured, again.reused) == (0, PROBLEMS)
 
 
+def test_a_table_that_is_not_of_the_timings_is_written_again(shapes, folder):
+    torch_diode.tune(shapeset=shapes, device="cpu", quick=True)
+    whole = read_table(folder.table)
+    for text in (None, "{", folder.table.read_text().replace("mm:96x512x512", "mm:96x512x999")):
+        folder.table.unlink() if text is None else folder.table.write_text(text)
+        assert torch_diode.tune(shapeset=shapes, device="cpu", quick=True).measured == 0
+        assert read_table(folder.table) == whole
+    unchanged = folder.table.stat().st_ino
+    torch_diode.tune(shapeset=shapes, device="cpu", quick=True)
+    assert folder.table.stat().st_ino == unchanged
+    folder.timings.write_bytes(b"damaged")
+    with pytest.raises(FileFaultError, match=f"tune --forget {folder.name}` deletes"):
+        torch_diode.tune(shapeset=shapes, device="cpu", quick=True)
+
+
 def journaled(parts: Path) -> bool:
     return any(file.stat().st_size for file in parts.glob(".journal-*.log"))
 
