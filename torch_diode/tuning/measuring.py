@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from torch_diode.collection.plan import Group
 from torch_diode.collection.store.output import PartialOutput, WatchedStore, check_writable
 from torch_diode.collection.workers.scheduler import TimedProblem
 from torch_diode.files.datasets import read_dataset
-from torch_diode.files.tables import write_table
+from torch_diode.files.tables import read_table, write_table
 from torch_diode.hardware.versions import cpu_libraries, versions
 from torch_diode.heuristics.tuned import TunedTable
 from torch_diode.integration.hooks.torch_compat import dataset_provenance
@@ -48,15 +48,29 @@ class Measuring:
 
     def __init__(self, folder: TunedFolder, progress: ProgressCallback) -> None:
         self.folder, self.progress = folder, progress
-        self.kept = read_dataset(folder.timings) if folder.timings.exists() else None
+        self.kept = self._read() if folder.timings.exists() else None
         self.notes: list[str] = []
         self.left_out: list[MMShape] = []
 
+    def _read(self) -> Dataset:
+        try:
+            return read_dataset(self.folder.timings)
+        except FileFaultError as fault:
+            remedy = f"`torch-diode tune --forget {self.folder.name}` deletes what is kept there"
+            raise FileFaultError(f"{fault}; {remedy}") from fault.__cause__
+
     def resume(self) -> None:
-        """Take in what a run that was killed has measured."""
+        """Take in what a run that was killed has measured, or was about to write."""
         check_writable(self.folder.timings, overwrite=True, option="TORCH_DIODE_HOME")
         if self._parts.exists():
             self._store(lambda _: None)
+        if self.kept is None:
+            return
+        wanted = table_of(self.kept)
+        with suppress(FileFaultError):
+            if read_table(self.folder.table).rows == wanted.rows:
+                return
+        write_table(wanted, self.folder.table)
 
     def run(
         self,
