@@ -69,8 +69,8 @@ def main() -> None:
     else:
         demo_cpu.show()
     print(
-        "\n4. The same program for an NVIDIA H200, which need not be here: Inductor lowers it as "
-        "there, in\n   bfloat16, and torch-diode chooses. Times are of the data measured on one:\n"
+        "\n4. On an NVIDIA H200, which need not be here. Inductor lowers the same program as there,"
+        "\n   in bfloat16, and torch-diode chooses; the times were measured on one:\n"
     )
     decisions = decide()
     truths = recorded({decision.problem for decision in decisions})

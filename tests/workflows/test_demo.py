@@ -18,13 +18,12 @@ def test_the_demo_compiles_here_and_compares_choices_for_an_h200_with_measured_t
     text = ended.stdout
     assert max(map(len, text.splitlines())) <= 100
 
-    own, far = text.split("The same program for an NVIDIA H200")
+    own, far = text.split("4. On an NVIDIA H200")
     assert "5 of 5 problems" in own
     chosen = re.findall(r"^ *(\d+) +mm:[\dx]+:float32:nt +(aten|onednn) ", own, re.MULTILINE)
     assert sorted(int(count) for count, _ in chosen) == [6, 6, 24]
     assert len(re.findall(r"^(?:eager|torch\.compile).* \d+\.\d\dx$", own, re.MULTILINE)) == 3
     assert "The results agree" in own
-    assert re.search(r"[\d.]+ ms of matmuls become [\d.]+ ms", own)
 
     assert "48 matmuls in 6 layers" in far
     counts = re.findall(r"^ *(\d+) .*b?mm [\dx]+ n[nt] ", far, re.MULTILINE)

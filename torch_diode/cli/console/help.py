@@ -11,6 +11,8 @@ WIDTH = 100
 MORE = "More options"
 """The panel of options that `--help` only names."""
 HELP_ALL = "--help-all"
+MOST_DESCRIBED = 18
+"""Options that `--help` describes at most, where some are only named."""
 
 
 class GroupedCommands(TyperGroup):
@@ -50,6 +52,9 @@ class BriefCommand(TyperCommand):
             if record is not None:
                 rare = getattr(parameter, "rich_help_panel", None) == MORE
                 (more if rare and not ctx.meta.get(HELP_ALL) else usual).append(record)
+        if more and len(usual) > MOST_DESCRIBED:  # such as those of two commands together
+            *rest, own_help = usual[MOST_DESCRIBED - 1 :]
+            usual, more = [*usual[: MOST_DESCRIBED - 1], own_help], [*rest, *more]
         with formatter.section("Options"):
             formatter.write_dl(usual)
         if more:

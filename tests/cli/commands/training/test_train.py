@@ -16,6 +16,12 @@ from tests.conftest import QUICK_TRAINING as QUICK
 from tests.files.test_earlier_release import EARLIER
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Curves go to `logs` where the command runs."""
+    monkeypatch.chdir(tmp_path)
+
+
 def arguments(timings, model, *more):
     files = ("--dataset", timings / "train.parquet", "--model", model)
     return ("--seed", "1", "train", *files, "--log-dir", model.parent / "logs", *more)

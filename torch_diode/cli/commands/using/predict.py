@@ -72,9 +72,9 @@ def predict(
     verb = "leaves it to torch, which runs" if result.left_to_torch else "runs"
     if result.shortlists:
         print_line(f"It shortlists for max-autotune: {result.shortlists}.")
-    print_line(f"A plain torch.compile {verb} {result.plain_compile}.")
     if result.open_sizes:
         print_line(
             f"With static shapes it counts up to {FIXED_SIZES_US} µs less for a Triton kernel, "
             "whose sizes are then compiled in; `explain` shows that time."
         )
+    print_line(f"A plain torch.compile {verb} {result.plain_compile}.")
