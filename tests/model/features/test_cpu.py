@@ -57,21 +57,6 @@ def test_edges_alignment_and_aliasing():
     assert turned["row_b_aliases_4096"] == 1
 
 
-def test_threads_without_a_block_of_columns_are_idle():
-    found = values(linear(1, 96, 4144))
-    assert found["share_2x48"] == 1, "two panels of 48 columns for two threads"
-    assert found["share_6x32"] == pytest.approx(3 / 4)
-    assert found["log_2x48"] < found["log_6x32"]
-
-
-def test_results_that_the_allocator_maps_anew_are_told_apart():
-    batch = MMShape("bmm", 2048, 2048, 64, 2, "float32")
-    matrix = linear(4096, 2048, 64)
-    assert [values(p)["maps_output"] for p in (batch, matrix)] == [1, 1]
-    assert [values(p)["maps_matrix"] for p in (batch, matrix)] == [0, 1]
-    assert values(linear(4095, 2048, 64))["maps_output"] == 0
-
-
 def test_more_threads_share_the_work():
     problem = linear(512, 768, 768)
     one, two = (float(roofline_us(OneProblem(problem, n), ZEN5)) for n in (1, 2))

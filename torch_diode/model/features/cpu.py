@@ -15,10 +15,9 @@ from torch_diode.model.features.names import (
     CPU_PRECISIONS,
     ELEMENTS,
     ESTIMATED,
-    ESTIMATED_BLOCKS,
+    ESTIMATED_BLOCK,
     FEW_ROWS,
     HEIGHTS,
-    MAPPED_BYTES,
     TILES,
     WIDTHS,
 )
@@ -58,11 +57,7 @@ def cpu_features(problems: Problems, hardware: Hardware) -> Floats:
         *(_fill(p, p.B * _count(p, p.M, m) * _count(p, p.N, n), threads) for m, n in TILES),
         *(size <= few for size in (p.M, p.N, p.K) for few in FEW_ROWS),
         *(xp.log(kernel_us(p, hardware, name) / b.roofline_us) for name in ESTIMATED),
-        *(
-            xp.log(kernel_us(p, hardware, CPP_GEMM, block) / b.roofline_us)
-            for block in ESTIMATED_BLOCKS
-        ),
-        *(size * p.out_item >= MAPPED_BYTES for size in (b.outputs, p.M * p.N)),
+        xp.log(kernel_us(p, hardware, CPP_GEMM, ESTIMATED_BLOCK) / b.roofline_us),
     ]
     return one_row_per_problem(columns)
 

@@ -79,13 +79,13 @@ SPLIT_NAMES = (
     *("log2_splits", "log2_part_K", "part_steps", "log_part_roofline", "log_sum"),
 )
 
-CPU_FEATURES_VERSION = 2
+CPU_FEATURES_VERSION = 1
 CPU_PRECISIONS = PRECISIONS[:3]
 HEIGHTS = (2, 4, 6, 8, 12, 14, 16, 24, 32, 48)
 WIDTHS = (8, 16, 32, 48, 64, 128)
 """Outputs along M and N that micro-kernels hold in registers; a matrix that is no multiple of them
 wastes some."""
-TILES = ((2, 48), (6, 32), (6, 64), (8, 16), (12, 48), (24, 64), (48, 128), (192, 384))
+TILES = ((6, 64), (8, 16), (12, 48), (24, 64), (48, 128), (192, 384))
 """Blocks of outputs that are shared out among the threads."""
 FEW_ROWS = (1, 2, 4, 8, 16, 32)
 CACHES = ("l1", "l2", "l3")
@@ -93,13 +93,10 @@ ELEMENTS = (4, 8, 16, 32, 64)
 """Powers of two that rows are tested for, in elements: vectors and cache lines."""
 ESTIMATED = (ATEN, ONEDNN, ONEDNN_F32, *PACKED)
 """Libraries whose analytical times are features."""
-ESTIMATED_BLOCKS = ((8, 16), (6, 32), (2, 48))
-"""Register blockings of the C++ template whose analytical times are features."""
+ESTIMATED_BLOCK = (8, 16)
+"""Register blocking of the C++ template whose analytical time is a feature."""
 ALIASING_BYTES = (1024, 4096)
 """Rows of a multiple of these bytes fall into few sets of the caches."""
-MAPPED_BYTES = 32 << 20
-"""Size from which glibc's allocator gets memory from the kernel for each result anew, whose pages
-fault when they are first written."""
 CPU_NAMES = (
     *(f"log2_{size}" for size in ("B", "M", "N", "K", "flops", "bytes", "intensity", "outputs")),
     *("log_roofline_us", "log_compute_over_memory", "log2_threads", "log2_flops_a_thread"),
@@ -118,6 +115,5 @@ CPU_NAMES = (
     *(f"share_{m}x{n}" for m, n in TILES),
     *(f"{size}_at_most_{few}" for size in "MNK" for few in FEW_ROWS),
     *(f"log_{name}" for name in ESTIMATED),
-    *(f"log_{m}x{n}" for m, n in ESTIMATED_BLOCKS),
-    *("maps_output", "maps_matrix"),
+    "log_micro_kernel",
 )
