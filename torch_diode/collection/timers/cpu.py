@@ -44,8 +44,8 @@ class CpuTimer(Timer):
 
     near = 0.5
     narrows = False
-    """What runs between two calls of a kernel decides what of its weight is left in the caches: times
-    are comparable only of kernels that ran in the same rounds."""
+    """What runs between two calls of a kernel decides what of its weight is left in the caches:
+    times are comparable only of kernels that ran in the same rounds."""
 
     def __init__(self, seed: int = 0, cache_bytes: int = 0, watch: CpuWatch | None = None) -> None:
         self.device = torch.device("cpu")

@@ -35,8 +35,8 @@ class Timer(ABC):
     device: torch.device
     stalled: int
     near = 0.25
-    """Part behind the fastest up to which kernels are refined: a median of three is sometimes a fifth
-    too high."""
+    """Part behind the fastest up to which kernels are refined: a median of three is sometimes a
+    fifth too high."""
     narrows = True
     """Whether refining leaves out those that turn out to be behind."""
 
@@ -70,9 +70,9 @@ class Timer(ABC):
         """Time the fastest kernels again until the best time is known to within `band`.
 
         The minimum of many noisy times is too low, so `first` only selects the kernels: all `near`
-        the best, and those in `always`; the new times are of new samples alone. After
-        each round, kernels clearly behind drop out if the timer `narrows`. `band` is half the width of the best time's 95%
-        interval, relative to it.
+        the best, and those in `always`; the new times are of new samples alone. After each round,
+        kernels clearly behind drop out if the timer `narrows`. `band` is half the width of the best
+        time's 95% interval, relative to it.
         """
         if not launches:
             return []
