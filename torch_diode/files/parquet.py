@@ -17,18 +17,26 @@ import pyarrow.parquet as pq
 from torch_diode.files.atomic import replacing
 from torch_diode.files.file_errors import naming_file, read_whole
 from torch_diode.files.header import check_header, header, provenance_of
+from torch_diode.types import attention
 from torch_diode.types import schema as spec
+from torch_diode.types.attention import AttentionDataset
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
 
 _METADATA_KEY = b"torch_diode"
-_FLOATS = [c.name for c in spec.COLUMNS if c.type == pa.float32()]
-_OTHERS = [c.name for c in spec.COLUMNS if c.type != pa.float32()]
+_MATMUL, _ATTENTION = "dataset", "attention dataset"
+_COLUMNS = {_MATMUL: spec.COLUMNS, _ATTENTION: attention.COLUMNS}
+
+Provenance = dict[str, tuple[str, ...]]
 
 
-def write_parquet(path: str | os.PathLike[str], dataset: Dataset, overwrite: bool = True) -> None:
+def write_parquet(
+    path: str | os.PathLike[str], dataset: Dataset | AttentionDataset, overwrite: bool = True
+) -> None:
     """Write a dataset as a Parquet file atomically."""
-    metadata = json.dumps(header("dataset", spec.SCHEMA_VERSION, dataset.provenance))
+    kind = _MATMUL if isinstance(dataset, Dataset) else _ATTENTION
+    columns = _COLUMNS[kind]
+    metadata = json.dumps(header(kind, spec.SCHEMA_VERSION, dataset.provenance))
     # As a stream: pyarrow takes no path that is not UTF-8.
     with replacing(path, overwrite) as temporary, temporary.open("wb") as stream:
         pq.write_table(
@@ -36,8 +44,8 @@ def write_parquet(path: str | os.PathLike[str], dataset: Dataset, overwrite: boo
             stream,
             compression="zstd",
             compression_level=9,
-            use_dictionary=_OTHERS,
-            use_byte_stream_split=_FLOATS,
+            use_dictionary=[c.name for c in columns if c.type != pa.float32()],
+            use_byte_stream_split=[c.name for c in columns if c.type == pa.float32()],
             write_page_checksum=True,
         )
 
@@ -45,46 +53,66 @@ def write_parquet(path: str | os.PathLike[str], dataset: Dataset, overwrite: boo
 def read_parquet(path: str | os.PathLike[str]) -> Dataset:
     """A dataset from a Parquet file, its checksums verified."""
     with naming_file(path):
-        try:
-            return _read(Path(path))
-        except (pa.ArrowException, OverflowError, MemoryError, UnicodeDecodeError) as fault:
-            raise InvalidValueError(f"not a whole Parquet file: {_sentence(fault)}") from None
-        except OSError as fault:
-            if fault.errno is not None:
-                raise
-            raise InvalidValueError(f"not a whole Parquet file: {_sentence(fault)}") from None
+        return Dataset(*_read(Path(path), _MATMUL))
 
 
-def _read(path: Path) -> Dataset:
+def read_attention_parquet(path: str | os.PathLike[str]) -> AttentionDataset:
+    """The same of attention's timings."""
+    with naming_file(path):
+        return AttentionDataset(*_read(Path(path), _ATTENTION))
+
+
+def holds_attention(path: str | os.PathLike[str]) -> bool:
+    """True if a Parquet file's header says that it holds attention's timings."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+        data = json.loads(metadata.get(_METADATA_KEY, b"null"))
+    except (pa.ArrowException, OSError, ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and data.get("format") == f"torch-diode {_ATTENTION}"
+
+
+def _read(path: Path, kind: str) -> tuple[pa.Table, Provenance]:
+    try:
+        return _read_whole(path, kind)
+    except (pa.ArrowException, OverflowError, MemoryError, UnicodeDecodeError) as fault:
+        raise InvalidValueError(f"not a whole Parquet file: {_sentence(fault)}") from None
+    except OSError as fault:
+        if fault.errno is not None:
+            raise
+        raise InvalidValueError(f"not a whole Parquet file: {_sentence(fault)}") from None
+
+
+def _read_whole(path: Path, kind: str) -> tuple[pa.Table, Provenance]:
     data = read_whole(path)
     if not data:
         raise InvalidValueError("got an empty file; expected a dataset")
     with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as file:
         rows = file.metadata.num_rows
-        provenance = _provenance(file.metadata.metadata or {})
+        provenance = _provenance(file.metadata.metadata or {}, kind)
         if not 0 <= rows <= 1000 * len(data) + 1_000_000:
             raise InvalidValueError(f"got {rows} rows in {len(data)} bytes; the file is damaged")
         # Column by column, each made one array at once: the whole is never held twice.
-        arrays = {name: _column(file, name) for name in file.schema_arrow.names}
+        arrays = {name: _column(file, name, kind) for name in file.schema_arrow.names}
     for name, array in arrays.items():
         if len(array) != rows:
             raise InvalidValueError(f"got {len(array)} values of {name!r} for {rows} rows")
-    return Dataset(pa.table(arrays), provenance)
+    return pa.table(arrays), provenance
 
 
-def _provenance(metadata: dict[bytes, bytes]) -> dict[str, tuple[str, ...]]:
+def _provenance(metadata: dict[bytes, bytes], kind: str) -> Provenance:
     if _METADATA_KEY not in metadata:
         raise InvalidValueError("got Parquet without torch-diode's header; expected a dataset")
     try:
         data: Any = json.loads(metadata[_METADATA_KEY])
     except (ValueError, RecursionError):
         raise InvalidValueError("got a header that is not JSON; the file is damaged") from None
-    check_header(data, "dataset", spec.SCHEMA_VERSION)
+    check_header(data, kind, spec.SCHEMA_VERSION)
     return provenance_of(data)
 
 
-def _column(file: pq.ParquetFile, name: str) -> pa.Array:
-    if name not in spec.BY_NAME:
+def _column(file: pq.ParquetFile, name: str, kind: str) -> pa.Array:
+    if name not in {column.name for column in _COLUMNS[kind]}:
         raise InvalidValueError(f"got an unknown column {name!r:.80}; expected a dataset's")
     column = file.read(columns=[name], use_threads=False).column(0)
     column.validate(full=True)

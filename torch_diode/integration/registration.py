@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from torch_diode import _distribution
 from torch_diode.integration import settings as switches
-from torch_diode.integration.answers import AnswersIntegration
+from torch_diode.integration.answers import AnswersIntegration, AttentionIntegration
 from torch_diode.integration.base import FAILED, OFF, ON, BaseIntegration
 from torch_diode.integration.discovery import Offers, create
 from torch_diode.integration.hooks.cache_key import CacheKeys
@@ -45,6 +45,7 @@ class Registration:
         self.fallback = Fallback()
         self.matmul = MatmulIntegration(fallback=self.fallback)
         self.answers = AnswersIntegration(self.fallback)
+        self.attention = AttentionIntegration(self.fallback)
         self.offers = Offers(self.fallback)
         self.handler = HandlerSlot(self.fallback, self.discover)
         self.cache_keys = CacheKeys(self.fallback, self.discover)
@@ -92,7 +93,8 @@ class Registration:
             if not has_torch():
                 raise MissingPartError("torch: not installed; install torch 2.9 or later")
             self.matmul.change(settings)
-            for integration in (self.matmul, *self.offers.usable(), *more):
+            self.attention.settings = settings
+            for integration in (self.matmul, self.attention, *self.offers.usable(), *more):
                 self._install(integration)
             self._change_answers(settings)
 
@@ -102,7 +104,7 @@ class Registration:
             self._uninstall(self.answers)
             self.active.remove(self.answers)
         self.answers.settings = settings
-        if settings.answers:
+        if self.answers.functions:
             self._install(self.answers)
 
     def _install(self, integration: BaseIntegration) -> None:
@@ -364,7 +366,8 @@ def enabled_unless_off() -> Iterator[None]:
 
 def explain() -> Decisions:
     """The recorded decisions, oldest first; prints as a table."""
-    decisions = _registration.matmul.record.explain(_registration.answers.record)
+    answers = (*_registration.attention.record, *_registration.answers.record)
+    decisions = _registration.matmul.record.explain(answers)
     decisions.notes = _registration.matmul.notes()
     return decisions
 

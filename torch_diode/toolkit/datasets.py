@@ -27,8 +27,10 @@ from torch_diode.files.header import check_header
 from torch_diode.files.json import read_json
 from torch_diode.hardware import detect, known, known_names, normalise
 from torch_diode.toolkit import dataset_summary
+from torch_diode.toolkit.attention import convert_attention, holds_attention
 from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
 from torch_diode.types import validation
+from torch_diode.types.attention import AttentionDataset
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import (
     DiodeError,
@@ -201,16 +203,22 @@ def convert(
     overwrite: bool = False,
     collected: str | None = None,
     progress: ProgressCallback = log_progress,
-) -> Dataset:
+) -> Dataset | AttentionDataset:
     """Merge datasets, select a part and write it; the result is what was written.
 
     The output's suffix names its form, `form` does where it has no such suffix. `duplicates` says
     what to do with a timing that occurs twice: refuse it, or keep the first or the last.
-    `collected` is the date of the timings, where the inputs do not know it.
+    `collected` is the date of the timings, where the inputs do not know it. Timings of attention
+    are written as Parquet.
     """
     form = _output_form(output, form)
     refuse_existing(output, overwrite)
     inputs = list(inputs)
+    if any(map(holds_attention, inputs)):
+        if ops:
+            raise InvalidValueError("convert: got operations for timings of attention; leave out")
+        date = None if collected is None else _date(collected)
+        return convert_attention(inputs, output, form, hardware, date, overwrite)
     merged = Dataset.merge(
         [read_all(path, duplicates=duplicates, progress=progress) for path in inputs], duplicates
     )

@@ -19,7 +19,6 @@ from torch_diode.heuristics.questions import (
     DepthwiseConvolution,
     Fusion,
     FusionPriority,
-    KernelConfig,
     Node,
     PersistentReduction,
     Question,
@@ -28,6 +27,7 @@ from torch_diode.heuristics.questions import (
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import NotApplicable
 from torch_diode.types.hardware import Hardware
+from torch_diode.types.kernel_config import KernelConfig
 
 Ask = Callable[[Callable[[], Question]], Any]
 """Poses a question that is built by the callable; returns the checked answer, or None for torch's
@@ -155,7 +155,8 @@ def _attention(
 ) -> Question:
     head_dim, queries, dtype, device_type = torch_compat.attention_arguments(*args)
     name = str(dtype).removeprefix("torch.")
-    return kind(_hardware(device_type), default, head_dim, name, queries)
+    tf32 = torch_compat.tf32_allowed()
+    return kind(_hardware(device_type), default, head_dim, name, queries, tf32)
 
 
 def _configs(ask: Ask, own: list[Any], build: Callable[..., Question]) -> list[Any]:

@@ -1,0 +1,119 @@
+"""What fits a chip of flex attention's kernels: their shared memory, measured by compiling them.
+
+`workflows/measure_attention.py` writes the file, without a GPU. A kernel's blocks depend on the
+head dimension only through the next power of two, and dtypes of two bytes need the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from torch_diode.candidates.gpu.eligibility import arch_number
+from torch_diode.types.errors import FileFaultError
+from torch_diode.types.hardware import Hardware
+from torch_diode.types.kernel_config import KernelConfig
+
+VERSION = 1
+KINDS = {
+    "forward": ("block_m", "block_n"),
+    "backward": ("block_m1", "block_n1", "block_m2", "block_n2"),
+    "decode": ("block_n",),
+}
+"""The blocks of each kernel."""
+NEEDS = ("shared_bytes", "registers", "spilled_bytes")
+PATH = Path(__file__).parent / "measurements" / "attention.json"
+_SMALLEST_HEAD = 16
+
+Row = tuple[int, ...]
+Table = dict[KernelConfig, Row]
+"""The `NEEDS` of each config; -1 for shared memory where the compiler rejects it."""
+
+
+def kernel_name(kind: str, precision: str, head_dim: int, arch: str) -> str:
+    """Name of a group of measured kernels."""
+    precision = "bfloat16" if precision == "float16" else precision
+    return f"{kind}/{precision}/{padded(head_dim)}/{arch}"
+
+
+def padded(head_dim: int) -> int:
+    """The head dimension as a kernel's blocks have it: a power of two."""
+    return max(_SMALLEST_HEAD, 1 << (head_dim - 1).bit_length())
+
+
+def measured_attention(kind: str, precision: str, head_dim: int, hardware: Hardware) -> Table:
+    """The measured kernels for this chip; empty if there are none."""
+    name = kernel_name(kind, precision, head_dim, hardware.arch)
+    return _tables().get(name, {}) if arch_number(hardware.arch) else {}
+
+
+def fits(row: Row, hardware: Hardware) -> bool:
+    """True if a measured kernel can be launched on the chip."""
+    return 0 <= row[0] <= hardware.shared_memory_per_block
+
+
+def nearest_that_fits(
+    config: KernelConfig, table: Table, hardware: Hardware
+) -> KernelConfig | None:
+    """The measured config nearest to this one among the smaller ones that fit: of the fewest
+    halvings, stages before blocks, without registers spilled to memory if possible."""
+    smaller = [
+        other
+        for other, row in table.items()
+        if fits(row, hardware) and other.is_within(config) and other.num_warps <= config.num_warps
+    ]
+    return min(smaller, key=lambda other: _distance(config, other, table[other]), default=None)
+
+
+def _distance(config: KernelConfig, other: KernelConfig, row: Row) -> tuple[Any, ...]:
+    halved = [
+        (mine // size).bit_length() - 1
+        for (_, mine), (_, size) in zip(config.blocks, other.blocks, strict=True)
+    ]
+    stages = config.num_stages - other.num_stages
+    fewer_warps = config.num_warps != other.num_warps
+    return sum(halved) + stages, sum(halved), fewer_warps, row[2], other.sizes
+
+
+def configs_of(kind: str, rows: list[list[int]]) -> Iterator[tuple[KernelConfig, Row]]:
+    """The configs and needs in a file's rows."""
+    names = KINDS[kind]
+    for row in rows:
+        blocks, (stages, warps, *needs) = row[: len(names)], row[len(names) :]
+        yield KernelConfig(tuple(zip(names, blocks, strict=True)), stages, warps), tuple(needs)
+
+
+def read_measured(path: str | os.PathLike[str]) -> dict[str, list[list[int]]]:
+    """Read a file of measured kernels: rows of blocks, stages, warps and `NEEDS`, by name."""
+    try:
+        data = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as fault:
+        raise FileFaultError(f"{path}: got {fault}; expected measured kernels as JSON") from None
+    if not isinstance(data, dict) or data.get("version") != VERSION:
+        raise FileFaultError(
+            f"{path}: got something else; expected measured kernels of version {VERSION}; "
+            "run workflows/measure_attention.py again"
+        )
+    kernels: dict[str, list[list[int]]] = data["kernels"]
+    return kernels
+
+
+@lru_cache(maxsize=1)
+def measured_digest() -> str:
+    """A digest of the measurements; empty if there are none."""
+    return hashlib.sha256(PATH.read_bytes()).hexdigest()[:16] if PATH.is_file() else ""
+
+
+@lru_cache(maxsize=1)
+def _tables() -> dict[str, Table]:
+    if not PATH.is_file():
+        return {}
+    return {
+        name: dict(configs_of(name.partition("/")[0], rows))
+        for name, rows in read_measured(PATH).items()
+    }
