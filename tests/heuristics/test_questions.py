@@ -13,13 +13,13 @@ from torch_diode.heuristics.questions import (
     CooperativeReduction,
     Fusion,
     FusionPriority,
-    KernelConfig,
     Node,
     PersistentReduction,
     Question,
     ReductionSplit,
 )
 from torch_diode.types.errors import InvalidValueError
+from torch_diode.types.kernel_config import KernelConfig
 
 NODE = Node("reduction", ("sum",), 64, 512, ("float32",))
 SMALL = KernelConfig((("BLOCK_M", 64), ("BLOCK_N", 32)), 2, 4)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch_diode
 from torch_diode.integration.base import ON, ChoicesIntegration
 from torch_diode.integration.hooks import torch_compat
-from torch_diode.integration.hooks.device_hardware import GPU_KINDS
+from torch_diode.integration.hooks.device_hardware import GPU_KINDS, hardware_of
 from torch_diode.integration.hooks.fallback import Abstained, Fallback, NotApplicable
 from torch_diode.integration.settings import Settings
 
@@ -139,20 +139,35 @@ class AttentionIntegration(AnswersIntegration):
         try:
             answer, source = super()._decide(question)
         except (Abstained, NotApplicable) as reason:
-            fitting = question.fitting(question.default)
+            answer, source = self._shortlist(question)
+            fitting = question.fitting(answer)
             if fitting == question.default:
                 if self.functions:
                     raise
                 raise NotApplicable from reason
-            return fitting, WHAT_FITS
+            return fitting, source if answer != question.default else WHAT_FITS
         fitting = question.fitting(answer)
         return fitting, source if fitting == answer else f"{source}, {WHAT_FITS}"
 
+    def _shortlist(self, question: Any) -> tuple[tuple[Any, ...], str]:
+        """The shipped table's shortlist for max-autotune; it decides nothing alone."""
+        from torch_diode.heuristics.attention_table import shipped_table
+
+        table = None if torch_compat.batch_invariant() else shipped_table(question.hardware)
+        shortlist = table.shortlist(question) if table is not None else None
+        if table is None or shortlist is None:
+            return question.default, ""
+        return shortlist, f"{table.name} of {table.hardware}"
+
     def fingerprint(self, devices: Iterable[Any]) -> str:
         """That of the functions and, on GPUs, of what is known to fit."""
-        if not self.functions and not any(device.type in GPU_KINDS for device in devices):
+        gpus = [device for device in devices if device.type in GPU_KINDS]
+        functions = super().fingerprint(devices) if gpus or self.functions else ""
+        if not functions:
             return ""
         from torch_diode.candidates.gpu.attention import measured_digest
+        from torch_diode.heuristics.attention_table import shipped_table
 
-        functions = super().fingerprint(devices)
-        return functions and f"{functions}{measured_digest()}"
+        tables = [shipped_table(hardware_of(device)) for device in gpus]
+        shipped = [table.fingerprint() for table in tables if table is not None]
+        return "".join([functions, measured_digest(), *shipped])
