@@ -14,7 +14,7 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ from torch_diode.candidates.gpu.attention import (
     VERSION,
     Row,
     configs_of,
+    distance,
+    fits,
     kernel_name,
     read_measured,
 )
@@ -55,56 +57,61 @@ CHIPS = {
 PRECISIONS = {"bfloat16": "highest", "float32": "highest", "tf32": "high"}
 """Precisions, and torch's setting for each."""
 HEAD_DIMS = (64, 128, 256)
-_FORWARD = {
-    "bfloat16": [
-        *((128, 64, 3, 8), (128, 64, 3, 4), (128, 64, 2, 8), (128, 64, 2, 4), (128, 128, 3, 4)),
-        *((128, 128, 2, 8), (128, 128, 1, 8), (64, 128, 3, 4), (64, 64, 3, 4), (64, 32, 3, 4)),
-        *((32, 64, 3, 4), (32, 64, 2, 4), (128, 32, 2, 8)),
+_AMPERE = {
+    ("forward", "bfloat16", 64): [(128, 64, 3, 4)],
+    ("forward", "bfloat16", 128): [(128, 64, 3, 8)],
+    ("forward", "bfloat16", 256): [(32, 64, 3, 4), (64, 64, 3, 4)],
+    ("forward", "float32", 64): [(128, 32, 3, 4)],
+    ("forward", "float32", 128): [(128, 32, 3, 4)],
+    ("forward", "float32", 256): [(64, 16, 3, 4)],
+    ("backward", "bfloat16", 64): [(64, 64, 64, 64, 2, 4)],
+    ("backward", "bfloat16", 128): [(64, 64, 64, 64, 2, 4), (64, 64, 64, 64, 3, 4)],
+    ("backward", "bfloat16", 256): [(64, 64, 64, 64, 2, 4)],
+}
+_HOPPER = {
+    ("forward", "bfloat16", 64): [(128, 128, 3, 4)],
+    ("forward", "bfloat16", 128): [(128, 64, 3, 8)],
+    ("forward", "bfloat16", 256): [(64, 32, 3, 4), (64, 64, 3, 4), (128, 32, 2, 8)],
+    ("forward", "float32", 64): [(128, 32, 3, 4)],
+    ("forward", "float32", 128): [(32, 64, 3, 4)],
+    ("forward", "float32", 256): [(32, 32, 3, 4), (32, 64, 1, 8)],
+    ("backward", "bfloat16", 64): [(64, 128, 128, 64, 3, 8)],
+    ("backward", "bfloat16", 128): [(64, 128, 128, 64, 3, 8)],
+    ("backward", "bfloat16", 256): [(64, 64, 64, 64, 2, 4)],
+}
+_BLACKWELL = {
+    **_HOPPER,
+    ("forward", "bfloat16", 256): [(64, 32, 3, 4), (64, 64, 3, 4), (128, 128, 1, 8)],
+    ("forward", "float32", 256): [(32, 32, 3, 4), (32, 64, 2, 4)],
+    ("backward", "bfloat16", 64): [(64, 128, 128, 64, 3, 4)],
+    ("backward", "bfloat16", 128): [(64, 128, 128, 64, 3, 4)],
+    ("backward", "bfloat16", 256): [(64, 64, 64, 64, 1, 4), (64, 64, 64, 64, 1, 8)],
+}
+_GEFORCE = {
+    ("forward", "bfloat16", 64): [(128, 64, 2, 4)],
+    ("forward", "bfloat16", 128): [(128, 64, 2, 8)],
+    ("forward", "bfloat16", 256): [(32, 64, 2, 4), (64, 64, 3, 4)],
+    ("forward", "float32", 64): [(128, 32, 2, 4)],
+    ("forward", "float32", 128): [(128, 32, 2, 4)],
+    ("forward", "float32", 256): [(64, 16, 2, 4)],
+    ("backward", "bfloat16", 64): [(64, 64, 64, 64, 2, 4)],
+    ("backward", "bfloat16", 128): [(64, 64, 64, 64, 1, 4)],
+    ("backward", "bfloat16", 256): [(64, 64, 64, 64, 1, 4)],
+}
+_OWN = {"sm_90": _HOPPER, "sm_100": _BLACKWELL, "sm_120": _GEFORCE}
+"""Inductor's own configs from 2.9 to 2.15, by head dimension as padded; sm_8x has another."""
+_OWN_ANYWHERE = {"forward": [], "backward": [(16, 16, 16, 16, 1, 4)], "decode": [(64, 1, 2)]}
+_LISTED = {
+    "forward": [
+        *((128, 64, 3, 4), (128, 128, 3, 4), (128, 128, 2, 8), (128, 128, 1, 8)),
+        *((64, 128, 3, 4), (64, 64, 3, 4)),
     ],
-    "float32": [
-        *((128, 32, 3, 4), (128, 32, 2, 4), (32, 64, 3, 4), (32, 64, 2, 4), (32, 64, 1, 8)),
-        *((32, 32, 3, 4), (64, 16, 3, 4), (64, 16, 2, 4), (64, 64, 3, 4), (32, 16, 3, 4)),
-    ],
+    "backward": [(32, 32, 32, 32, 1, 4), (32, 64, 64, 32, 3, 4), (64, 64, 64, 64, 3, 4)],
+    "decode": [(64, 3, 2), (32, 3, 2), (128, 3, 2)],
 }
-_BACKWARD = {
-    "bfloat16": [
-        *((64, 64, 64, 64, stages, 4) for stages in (3, 2, 1, 4, 5)),
-        *((64, 128, 128, 64, 3, 8), (64, 128, 128, 64, 3, 4), (64, 64, 64, 64, 1, 8)),
-        *((32, 64, 64, 32, stages, 4) for stages in (1, 3, 4, 5)),
-        *((32, 32, 32, 32, stages, 4) for stages in (1, 3, 4, 5)),
-        *((32, 128, 128, 32, 3, 4), (16, 16, 16, 16, 1, 4)),
-    ],
-    "float32": [(16, 16, 16, 16, 1, 4), (32, 32, 32, 32, 1, 4), (32, 32, 32, 32, 3, 4)],
-}
-_DECODE = [(64, 1, 2), (64, 3, 2), (32, 3, 2), (128, 3, 2), (16, 1, 2)]
-_USED = {
-    "forward": _FORWARD,
-    "backward": _BACKWARD,
-    "decode": {"bfloat16": _DECODE, "float32": _DECODE},
-}
-"""The configs that some release of Inductor uses on some chip, by kind and precision."""
-_SMALLER = {
-    "forward": {
-        "bfloat16": [
-            *((64, 64, 2, 4), (64, 64, 1, 4), (64, 32, 2, 4), (64, 32, 1, 4), (32, 64, 1, 4)),
-            *((32, 32, 3, 4), (32, 32, 2, 4), (32, 32, 1, 4), (128, 32, 3, 4), (128, 32, 2, 4)),
-            *((128, 32, 1, 4), (128, 64, 1, 8), (128, 64, 1, 4), (32, 16, 1, 4), (16, 16, 1, 4)),
-        ],
-        "float32": [
-            *((64, 32, 3, 4), (64, 32, 2, 4), (64, 32, 1, 4), (64, 16, 1, 4), (32, 64, 1, 4)),
-            *((32, 32, 2, 4), (32, 32, 1, 4), (32, 16, 2, 4), (32, 16, 1, 4), (16, 16, 1, 4)),
-        ],
-    },
-    "backward": {
-        "bfloat16": [(32, 64, 64, 32, 2, 4), (32, 32, 32, 32, 2, 4), (16, 32, 32, 16, 1, 4)],
-        "float32": [(16, 16, 16, 16, 1, 2)],
-    },
-    "decode": {
-        "bfloat16": [(64, 2, 2), (32, 2, 2), (32, 1, 2), (16, 3, 2), (16, 2, 2)],
-        "float32": [(64, 2, 2), (32, 2, 2), (32, 1, 2), (16, 3, 2), (16, 2, 2)],
-    },
-}
-"""What may take their place where they do not fit."""
+"""Those among which it chooses with max-autotune."""
+_SMALLEST_BLOCK = 16
+_MOST_TRIED = 8
 _SHAPE = (2, 8, 4096)
 _SAVE_EVERY_S = 20.0
 
@@ -119,21 +126,20 @@ def main() -> int:
         print(f"torch {torch.__version__}: {reason}", file=sys.stderr)
         return 2
     kernels = _already(options.output)
-    wanted = [each for each in _wanted(options) if each[1] not in kernels.get(each[0], {})]
-    print(f"{options.output}: {sum(map(len, kernels.values()))} on file, {len(wanted)} to compile")
     start = saved = time.monotonic()
     try:
-        for done, (name, config) in enumerate(wanted, 1):
+        for done, (name, config) in enumerate(_wanted(options, kernels), 1):
             kernels.setdefault(name, {})[config] = measure(name, config)
             now = time.monotonic()
-            if now - saved > _SAVE_EVERY_S or done == len(wanted):
+            if now - saved > _SAVE_EVERY_S:
                 saved = now
                 _write(options.output, kernels)
-                print(f"{done}/{len(wanted)} in {now - start:.0f} s", flush=True)
+                print(f"{done} kernels in {now - start:.0f} s, {name} {config}", flush=True)
             if now - start > 60 * options.minutes:
                 return 1
     finally:
         _write(options.output, kernels)
+    print(f"{options.output}: {sum(map(len, kernels.values()))} kernels on file")
     return 0
 
 
@@ -148,15 +154,62 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _wanted(options: argparse.Namespace) -> Iterator[tuple[str, KernelConfig]]:
-    """Kernels by name and config: what Inductor itself uses anywhere first."""
-    chosen = (options.kinds, options.precisions, options.head_dims, options.arch)
-    for listed in (_USED, _SMALLER):
-        for kind, precision, head_dim, arch in itertools.product(*chosen):
+def _wanted(options: argparse.Namespace, kernels: Kernels) -> Iterator[tuple[str, KernelConfig]]:
+    """The kernels not yet on file: Inductor's own, what can take the place of those that do not
+    fit, and then those of its lists. Grows with what was measured meanwhile."""
+    groups = list(
+        itertools.product(options.kinds, options.head_dims, options.arch, options.precisions)
+    )
+    for step in (_own, _replacements, _listed):
+        for kind, head_dim, arch, precision in groups:
             name = kernel_name(kind, precision, head_dim, arch)
-            for *blocks, stages, warps in listed[kind][precision.replace("tf32", "float32")]:
-                pairs = tuple(zip(KINDS[kind], blocks, strict=True))
-                yield name, KernelConfig(pairs, stages, warps)
+            for config in step(name, kernels):
+                if config not in kernels.get(name, {}):
+                    yield name, config
+
+
+def _configs(kind: str, listed: Iterable[tuple[int, ...]]) -> Iterator[KernelConfig]:
+    for *blocks, stages, warps in listed:
+        yield KernelConfig(tuple(zip(KINDS[kind], blocks, strict=True)), stages, warps)
+
+
+def _own(name: str, _: Kernels) -> Iterator[KernelConfig]:
+    kind, precision, head_dim, arch = name.split("/")
+    key = (kind, precision.replace("tf32", "float32"), int(head_dim))
+    own = _OWN.get(arch, _AMPERE).get(key, _OWN_ANYWHERE[kind])
+    yield from _configs(kind, own)
+
+
+def _listed(name: str, _: Kernels) -> Iterator[KernelConfig]:
+    """Float32's are as many, but take too long to compile."""
+    kind, precision, *_rest = name.split("/")
+    yield from _configs(kind, _LISTED[kind] if precision == "bfloat16" else [])
+
+
+def _replacements(name: str, kernels: Kernels) -> Iterator[KernelConfig]:
+    """Ever smaller configs in place of each that does not fit, until one fits."""
+    hardware = known(CHIPS[name.split("/")[-1]])
+    for config in _own(name, kernels):
+        for smaller in [config, *_smaller(config)][: _MOST_TRIED + 1]:
+            yield smaller
+            if fits(kernels[name][smaller], hardware):
+                break
+
+
+def _smaller(config: KernelConfig) -> list[KernelConfig]:
+    """Smaller configs by their distance: stages are given up first, then blocks, the two sides of
+    a backward together."""
+    found = []
+    stages = range(config.num_stages, 0, -1)
+    halvings = itertools.product(range(4), repeat=min(2, len(config.blocks)))
+    for depth, halved in itertools.product(stages, halvings):
+        steps = halved if len(config.blocks) < 4 else (*halved, *reversed(halved))
+        blocks = [size >> n for (_, size), n in zip(config.blocks, steps, strict=True)]
+        if min(blocks) >= _SMALLEST_BLOCK and (depth, sum(halved)) != (config.num_stages, 0):
+            names = [block for block, _ in config.blocks]
+            pairs = tuple(zip(names, blocks, strict=True))
+            found.append(KernelConfig(pairs, depth, config.num_warps))
+    return sorted(found, key=lambda each: distance(config, each))
 
 
 def measure(name: str, config: KernelConfig) -> Row:

@@ -36,7 +36,7 @@ def test_a_problem_has_a_key_and_a_json_form():
     "wrong", [{"B": 0}, {"D": 1.5}, {"dtype": "int8"}, {"kind": "sideways"}, {"layout": "mhbd"}]
 )
 def test_impossible_problems_are_refused(wrong):
-    with pytest.raises(InvalidValueError, match=rf"AttentionShape.* got .*; expected "):
+    with pytest.raises(InvalidValueError, match=r"AttentionShape.* got .*; expected "):
         AttentionShape.from_dict({**SHAPE.to_dict(), **wrong})
 
 

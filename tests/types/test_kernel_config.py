@@ -16,5 +16,5 @@ def test_a_config_is_within_another_if_nothing_that_needs_memory_is_larger():
 def test_its_sizes_are_the_blocks_then_stages_and_warps():
     assert CONFIG.sizes == (128, 64, 3, 8)
     assert CONFIG["block_n"] == 64
-    with pytest.raises(InvalidValueError, match="got block_k; expected .* block_m, block_n"):
+    with pytest.raises(InvalidValueError, match=r"got block_k; expected .* block_m, block_n"):
         CONFIG.changed(block_k=64)

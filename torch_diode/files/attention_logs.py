@@ -41,7 +41,11 @@ def _attentions(log: Log) -> pa.Table:
     layout = np.where((heads > 1) & (head_step < row_step), LAYOUTS[1], LAYOUTS[0])
     columns: dict[str, Any] = {
         "hardware": repeated(log.hardware, len(batch)),
-        **{"B": batch, "H": heads, "M": queries, "N": keys, "D": head_dim},
+        "B": batch,
+        "H": heads,
+        "M": queries,
+        "N": keys,
+        "D": head_dim,
         "dtype": pa.array(log.texts("dtype")).dictionary_encode(),
         "kind": repeated("forward", len(batch)),
         "layout": pa.array(layout).dictionary_encode(),

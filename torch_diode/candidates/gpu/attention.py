@@ -12,7 +12,6 @@ import os
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from torch_diode.candidates.gpu.eligibility import arch_number
 from torch_diode.types.errors import FileFaultError
@@ -60,24 +59,26 @@ def fits(row: Row, hardware: Hardware) -> bool:
 def nearest_that_fits(
     config: KernelConfig, table: Table, hardware: Hardware
 ) -> KernelConfig | None:
-    """The measured config nearest to this one among the smaller ones that fit: of the fewest
-    halvings, stages before blocks, without registers spilled to memory if possible."""
+    """The measured config nearest to this one among the smaller ones that fit, which may be
+    itself: of the fewest halvings, stages given up before blocks."""
     smaller = [
         other
         for other, row in table.items()
         if fits(row, hardware) and other.is_within(config) and other.num_warps <= config.num_warps
     ]
-    return min(smaller, key=lambda other: _distance(config, other, table[other]), default=None)
+    return min(smaller, key=lambda each: distance(config, each), default=None)
 
 
-def _distance(config: KernelConfig, other: KernelConfig, row: Row) -> tuple[Any, ...]:
-    halved = [
+def distance(config: KernelConfig, other: KernelConfig) -> tuple[int, ...]:
+    """The distance of a smaller config: halvings and stages less, of these the halvings, warps
+    less, and then the smaller sizes."""
+    halved = sum(
         (mine // size).bit_length() - 1
         for (_, mine), (_, size) in zip(config.blocks, other.blocks, strict=True)
-    ]
+    )
     stages = config.num_stages - other.num_stages
-    fewer_warps = config.num_warps != other.num_warps
-    return sum(halved) + stages, sum(halved), fewer_warps, row[2], other.sizes
+    warps = config.num_warps - other.num_warps
+    return (halved + stages, halved, warps, *(-size for size in other.sizes))
 
 
 def configs_of(kind: str, rows: list[list[int]]) -> Iterator[tuple[KernelConfig, Row]]:

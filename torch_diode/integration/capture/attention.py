@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any, cast
+from unittest import mock
 
 import torch
+import triton
 from torch._higher_order_ops.flex_attention import flex_attention, flex_attention_backward
 from torch._inductor.codecache import PyCodeCache
 from torch.nn.attention.flex_attention import BlockMask
@@ -92,7 +94,17 @@ def compiled_attention(source: str) -> Any:
     match = _KERNEL.search(source)
     assert match is not None, "no template in the generated code"
     tuner: Any = getattr(PyCodeCache.load(match[2]), match[1])
-    return tuner._precompile_config(tuner.configs[0]).kernel
+    compiled: list[Any] = []
+
+    def compile_and_keep(*args: Any, **kwargs: Any) -> Any:
+        compiled.append(compile_kernel(*args, **kwargs))
+        return compiled[-1]
+
+    # What Inductor makes of it, to launch it, depends on the release.
+    compile_kernel = triton.compile
+    with mock.patch.object(triton, "compile", compile_and_keep):
+        tuner._precompile_config(tuner.configs[0])
+    return compiled[-1]
 
 
 def _score(score: Any, *_: Any) -> Any:
