@@ -56,7 +56,8 @@ CHIPS = {
 }
 PRECISIONS = {"bfloat16": "highest", "float32": "highest", "tf32": "high"}
 """Precisions, and torch's setting for each."""
-HEAD_DIMS = (64, 128, 256)
+HEAD_DIMS = ("64", "128", "256", "256x128")
+"""As padded; 256x128 is that of DeepSeek's attention, 192 with values of 128."""
 _AMPERE = {
     ("forward", "bfloat16", 64): [(128, 64, 3, 4)],
     ("forward", "bfloat16", 128): [(128, 64, 3, 8)],
@@ -148,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--arch", nargs="+", default=list(CHIPS), choices=CHIPS)
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
     parser.add_argument("--precisions", nargs="+", default=list(PRECISIONS), choices=PRECISIONS)
-    parser.add_argument("--head-dims", nargs="+", type=int, default=HEAD_DIMS)
+    parser.add_argument("--head-dims", nargs="+", default=HEAD_DIMS, choices=HEAD_DIMS)
     parser.add_argument("--minutes", type=float, default=120)
     parser.add_argument("--output", type=Path, default=PATH)
     return parser
@@ -162,7 +163,9 @@ def _wanted(options: argparse.Namespace, kernels: Kernels) -> Iterator[tuple[str
     )
     for step in (_own, _replacements, _listed):
         for kind, head_dim, arch, precision in groups:
-            name = kernel_name(kind, precision, head_dim, arch)
+            if "x" in head_dim and (precision != "bfloat16" or kind == "decode"):
+                continue
+            name = kernel_name(kind, precision, arch, *map(int, head_dim.split("x")))
             for config in step(name, kernels):
                 if config not in kernels.get(name, {}):
                     yield name, config
@@ -175,7 +178,7 @@ def _configs(kind: str, listed: Iterable[tuple[int, ...]]) -> Iterator[KernelCon
 
 def _own(name: str, _: Kernels) -> Iterator[KernelConfig]:
     kind, precision, head_dim, arch = name.split("/")
-    key = (kind, precision.replace("tf32", "float32"), int(head_dim))
+    key = (kind, precision.replace("tf32", "float32"), int(head_dim.partition("x")[0]))
     own = _OWN.get(arch, _AMPERE).get(key, _OWN_ANYWHERE[kind])
     yield from _configs(kind, own)
 
@@ -219,7 +222,8 @@ def measure(name: str, config: KernelConfig) -> Row:
     dtype = torch.float32 if precision == "tf32" else getattr(torch, precision)
     with pretend(known(CHIPS[arch])):
         function = attention(kind, options_of(config))
-        inputs = attention_inputs(kind, (*_SHAPE, int(head_dim)), dtype)
+        key, *value = map(int, head_dim.split("x"))
+        inputs = attention_inputs(kind, (*_SHAPE, key), dtype, *value)
         source = lower(function, inputs).source
         try:
             compiled = compiled_attention(source)

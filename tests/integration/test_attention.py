@@ -75,7 +75,7 @@ def _config(own: Any) -> KernelConfig:
 
 def launchable(chip: str, kind: str, head_dim: int, config: KernelConfig) -> bool:
     hardware = known(chip)
-    return fits(measured_attention(kind, "bfloat16", head_dim, hardware)[config], hardware)
+    return fits(measured_attention(kind, "bfloat16", hardware, head_dim)[config], hardware)
 
 
 @pytest.mark.parametrize(("chip", "kind", "head_dim"), REPORTED)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from torch_diode.candidates.gpu import attention
@@ -239,12 +240,18 @@ class Attention(ConfigQuestion):
     """Length of the sequence; 0 where this release of torch does not say."""
     tf32: bool = False
     """True if float32 products may be computed in TF32."""
+    value_dim: int = 0
+    """Head dimension of the values; 0 for the same."""
 
     def fits(self, config: KernelConfig) -> bool | None:
         """True if a kernel of this config was compiled and fits the chip, False if it does not
         fit; None if it was never compiled."""
         row = self._measured.get(config)
-        return None if row is None else attention.fits(row, self.hardware)
+        if row is None:
+            return None
+        fits = attention.fits(row, self.hardware)
+        # With smaller values it needs less.
+        return fits or (False if self._tables[0] else None)
 
     @property
     def fitting_configs(self) -> tuple[KernelConfig, ...]:
@@ -262,8 +269,17 @@ class Attention(ConfigQuestion):
 
     @property
     def _measured(self) -> attention.Table:
+        return self._tables[0] or self._tables[1]
+
+    @cached_property
+    def _tables(self) -> tuple[attention.Table, attention.Table]:
+        """The kernels measured with these head dimensions, and those with larger values."""
         precision = "tf32" if self.tf32 and self.dtype == "float32" else self.dtype
-        return attention.measured_attention(self.asks, precision, self.head_dim, self.hardware)
+        values = self.value_dim or self.head_dim
+        measured = partial(
+            attention.measured_attention, self.asks, precision, self.hardware, self.head_dim
+        )
+        return measured(values), measured() if values < self.head_dim else {}
 
     def _check_config(self, config: Any) -> None:
         """One that was compiled and fits, or no larger than one of Inductor's own: it then needs

@@ -29,7 +29,7 @@ def config(kind, *sizes):
 
 
 def table(chip, kind="forward", precision="bfloat16", head_dim=128):
-    return measured_attention(kind, precision, head_dim, known(chip))
+    return measured_attention(kind, precision, known(chip), head_dim)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,8 @@ def test_whatever_was_measured_has_a_replacement_that_fits_and_is_smaller(chip):
 def test_a_row_serves_other_dtypes_of_two_bytes_and_head_dimensions_below_it():
     assert padded(65) == padded(96) == padded(128) == 128
     assert padded(1) == 16
-    assert kernel_name("forward", "float16", 192, "sm_86") == "forward/bfloat16/256/sm_86"
+    assert kernel_name("forward", "float16", "sm_86", 192) == "forward/bfloat16/256/sm_86"
+    assert kernel_name("forward", "bfloat16", "sm_86", 192, 128) == "forward/bfloat16/256x128/sm_86"
     assert table(RTX_3090, head_dim=96) == table(RTX_3090, head_dim=128) != {}
 
 

@@ -34,10 +34,14 @@ Table = dict[KernelConfig, Row]
 """The `NEEDS` of each config; -1 for shared memory where the compiler rejects it."""
 
 
-def kernel_name(kind: str, precision: str, head_dim: int, arch: str) -> str:
-    """Name of a group of measured kernels."""
+def kernel_name(
+    kind: str, precision: str, arch: str, head_dim: int, value_dim: int | None = None
+) -> str:
+    """Name of a group of measured kernels, such as `forward/bfloat16/256x128/sm_86`: the head
+    dimension, and that of the values if it is another."""
     precision = "bfloat16" if precision == "float16" else precision
-    return f"{kind}/{precision}/{padded(head_dim)}/{arch}"
+    dims = dict.fromkeys([padded(head_dim), padded(value_dim or head_dim)])
+    return f"{kind}/{precision}/{'x'.join(map(str, dims))}/{arch}"
 
 
 def padded(head_dim: int) -> int:
@@ -45,9 +49,11 @@ def padded(head_dim: int) -> int:
     return max(_SMALLEST_HEAD, 1 << (head_dim - 1).bit_length())
 
 
-def measured_attention(kind: str, precision: str, head_dim: int, hardware: Hardware) -> Table:
+def measured_attention(
+    kind: str, precision: str, hardware: Hardware, head_dim: int, value_dim: int | None = None
+) -> Table:
     """The measured kernels for this chip; empty if there are none."""
-    name = kernel_name(kind, precision, head_dim, hardware.arch)
+    name = kernel_name(kind, precision, hardware.arch, head_dim, value_dim)
     return _tables().get(name, {}) if arch_number(hardware.arch) else {}
 
 

@@ -75,18 +75,30 @@ def attention(kind: str, options: dict[str, Any] | None = None) -> Attention:
 
 
 def attention_inputs(
-    kind: str, shape: tuple[int, int, int, int], dtype: torch.dtype
+    kind: str,
+    shape: tuple[int, int, int, int],
+    dtype: torch.dtype,
+    value_dim: int | None = None,
 ) -> list[Input]:
-    """The inputs of that function, for batch, heads, length and head dimension."""
+    """The inputs of that function, for batch, heads, length and head dimension, and that of the
+    values if it is another."""
     batch, heads, length, head_dim = shape
     queries = min(length, FEW_QUERIES) if kind == "decode" else length
-    q, kv = (Input((batch, heads, rows, head_dim), dtype) for rows in (queries, length))
+    q, k, v, out = (
+        Input((batch, heads, rows, size), dtype)
+        for rows, size in (
+            (queries, head_dim),
+            (length, head_dim),
+            (length, value_dim or head_dim),
+            (queries, value_dim or head_dim),
+        )
+    )
     rows, columns = -(-queries // MASK_BLOCK), -(-length // MASK_BLOCK)
     number = Input((batch, 1, rows), torch.int32)
     index = Input((batch, 1, rows, columns), torch.int32)
     lse = Input((batch, heads, queries), torch.float32)
-    more = [lse, q, q] if kind == "backward" else []
-    return [q, kv, kv, number, index, *more]
+    more = [lse, out, out] if kind == "backward" else []
+    return [q, k, v, number, index, *more]
 
 
 def compiled_attention(source: str) -> Any:

@@ -155,8 +155,18 @@ def _attention(
 ) -> Question:
     head_dim, queries, dtype, device_type = torch_compat.attention_arguments(*args)
     name = str(dtype).removeprefix("torch.")
-    tf32 = torch_compat.tf32_allowed()
-    return kind(_hardware(device_type), default, head_dim, name, queries, tf32)
+    operands = torch_compat.attention_operands()
+    if operands:
+        queries = queries or operands[0][-2] or 0
+    return kind(
+        hardware=_hardware(device_type),
+        default=default,
+        head_dim=head_dim,
+        dtype=name,
+        queries=queries,
+        tf32=torch_compat.tf32_allowed(),
+        value_dim=(operands[2][-1] if operands else 0) or head_dim,
+    )
 
 
 def _configs(ask: Ask, own: list[Any], build: Callable[..., Question]) -> list[Any]:

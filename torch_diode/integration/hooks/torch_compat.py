@@ -144,6 +144,20 @@ def attention_arguments(*args: Any) -> tuple[int, int, Any, str]:
     return int(head_dim), hints(length)[0] if length else 0, dtype, device_type
 
 
+def attention_operands() -> tuple[tuple[int | None, ...], ...]:
+    """The sizes of queries, keys and values of the attention being lowered, None for one known at
+    run time only; empty outside of its lowering. No release tells the hooks."""
+    from torch._inductor.virtualized import V
+
+    node = getattr(V.graph, "current_node", None)
+    if node is None or "flex_attention" not in str(node.target):
+        return ()
+    operands = [getattr(argument, "meta", {}).get("val") for argument in node.args[:3]]
+    if any(operand is None for operand in operands):
+        return ()
+    return tuple(tuple(map(traced_size_or_none, operand.shape)) for operand in operands)
+
+
 def is_strict_reduction(features: Any) -> bool:
     """True if the order of additions is fixed (an option since 2.15), and persistence with it."""
     strict = getattr(features, "strict_reduction_rblock", None)
