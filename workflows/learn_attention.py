@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_diode.files.atomic import write_text
+from torch_diode.files.attention.datasets import read_attention
 from torch_diode.heuristics.attention_table import DECISION, AttentionTable
-from torch_diode.toolkit.attention import read_attention
-from torch_diode.types.attention import AttentionDataset
-from torch_diode.types.kernel_config import KernelConfig
+from torch_diode.types.attention.dataset import AttentionDataset
+from torch_diode.types.candidate import KernelConfig
 
 _FOLDS = 5
 _UNFIT = 1e6

@@ -29,7 +29,7 @@ from torch_diode.candidates.gpu.attention import (
     Row,
     configs_of,
     distance,
-    fits,
+    fits_chip,
     kernel_name,
     read_measured,
 )
@@ -44,7 +44,7 @@ from torch_diode.integration.capture.attention import (
     options_of,
 )
 from torch_diode.integration.capture.fake_gpu import lower, pretend
-from torch_diode.types.kernel_config import KernelConfig
+from torch_diode.types.candidate import KernelConfig
 
 CHIPS = {
     "sm_89": "nvidia-geforce-rtx-4090",
@@ -195,7 +195,7 @@ def _replacements(name: str, kernels: Kernels) -> Iterator[KernelConfig]:
     for config in _own(name, kernels):
         for smaller in [config, *_smaller(config)][: _MOST_TRIED + 1]:
             yield smaller
-            if fits(kernels[name][smaller], hardware):
+            if fits_chip(kernels[name][smaller], hardware):
                 break
 
 

@@ -6,8 +6,8 @@ from tests.samples import H200
 from torch_diode.hardware import known
 from torch_diode.heuristics.attention_table import AttentionTable, shipped_table
 from torch_diode.heuristics.questions import AttentionBackward, AttentionForward
+from torch_diode.types.candidate import KernelConfig
 from torch_diode.types.errors import FileFaultError
-from torch_diode.types.kernel_config import KernelConfig
 
 PASTED = {"BLOCK_M": 64, "BLOCK_N": 32, "num_stages": 2, "num_warps": 4}
 FIRST = KernelConfig((("block_m", 64), ("block_n", 32)), 2, 4)

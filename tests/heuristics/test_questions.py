@@ -18,8 +18,8 @@ from torch_diode.heuristics.questions import (
     Question,
     ReductionSplit,
 )
+from torch_diode.types.candidate import KernelConfig
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.kernel_config import KernelConfig
 
 NODE = Node("reduction", ("sum",), 64, 512, ("float32",))
 SMALL = KernelConfig((("BLOCK_M", 64), ("BLOCK_N", 32)), 2, 4)

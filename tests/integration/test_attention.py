@@ -15,7 +15,7 @@ from torch._inductor.choices import InductorChoices
 from torch._inductor.graph import GraphLowering
 from torch._inductor.virtualized import V
 
-from torch_diode.candidates.gpu.attention import fits, measured_attention
+from torch_diode.candidates.gpu.attention import fits_chip, measured_attention
 from torch_diode.hardware import known
 from torch_diode.heuristics.attention_table import AttentionTable
 from torch_diode.heuristics.custom import heuristic
@@ -29,7 +29,7 @@ from torch_diode.integration.capture.attention import (
 )
 from torch_diode.integration.capture.fake_gpu import lower, pretend
 from torch_diode.integration.hooks import torch_compat
-from torch_diode.types.kernel_config import KernelConfig
+from torch_diode.types.candidate import KernelConfig
 
 RTX_3090, RTX_4090, RTX_5090 = (f"nvidia-geforce-rtx-{name}" for name in (3090, 4090, 5090))
 REPORTED = [
@@ -75,7 +75,7 @@ def _config(own: Any) -> KernelConfig:
 
 def launchable(chip: str, kind: str, head_dim: int, config: KernelConfig) -> bool:
     hardware = known(chip)
-    return fits(measured_attention(kind, "bfloat16", hardware, head_dim)[config], hardware)
+    return fits_chip(measured_attention(kind, "bfloat16", hardware, head_dim)[config], hardware)
 
 
 @pytest.mark.parametrize(("chip", "kind", "head_dim"), REPORTED)

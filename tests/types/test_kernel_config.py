@@ -1,7 +1,7 @@
 import pytest
 
+from torch_diode.types.candidate import KernelConfig
 from torch_diode.types.errors import InvalidValueError
-from torch_diode.types.kernel_config import KernelConfig
 
 CONFIG = KernelConfig((("block_m", 128), ("block_n", 64)), 3, 8)
 

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.files.test_attention_logs import CONFIG, log
+from tests.files.attention.test_logs import CONFIG, log
 from tests.scripts import run_inside
 from torch_diode.heuristics.attention_table import AttentionTable
 from torch_diode.toolkit.datasets import convert

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 from torch_diode.files.atomic import replacing
 from torch_diode.files.file_errors import naming_file, read_whole
 from torch_diode.files.header import check_header, header, provenance_of
-from torch_diode.types import attention
 from torch_diode.types import schema as spec
-from torch_diode.types.attention import AttentionDataset
+from torch_diode.types.attention import dataset as attention
+from torch_diode.types.attention.dataset import AttentionDataset
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
 

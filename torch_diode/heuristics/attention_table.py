@@ -23,9 +23,9 @@ from torch_diode.heuristics.custom import CustomAnswer
 from torch_diode.heuristics.questions import Attention
 from torch_diode.model.registry import shipped_folders
 from torch_diode.types import validation
-from torch_diode.types.attention import DTYPES
+from torch_diode.types.attention.shape import DTYPES
+from torch_diode.types.candidate import KernelConfig
 from torch_diode.types.hardware import Hardware
-from torch_diode.types.kernel_config import KernelConfig
 
 DECISION = "attention"
 VERSION = 1

@@ -17,11 +17,10 @@ from torch_diode.candidates.space import position_of
 from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.heuristics.questions import QUESTIONS, Node, Question
 from torch_diode.heuristics.time_limit import call_within
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.candidate import Candidate, KernelConfig, TritonGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import DiodeError, InvalidValueError
 from torch_diode.types.hardware import Hardware
-from torch_diode.types.kernel_config import KernelConfig
 from torch_diode.types.problem import MMShape
 from torch_diode.types.ranking import Ranking
 

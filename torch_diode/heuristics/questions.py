@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from torch_diode.candidates.gpu import attention
+from torch_diode.types.candidate import KernelConfig
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
-from torch_diode.types.kernel_config import KernelConfig
+
+if TYPE_CHECKING:
+    from torch_diode.candidates.gpu.attention import Table
 
 LONGEST_PERSISTENT = 16 * 1024
 """The longest row that Inductor itself ever keeps in registers."""
@@ -246,10 +248,12 @@ class Attention(ConfigQuestion):
     def fits(self, config: KernelConfig) -> bool | None:
         """True if a kernel of this config was compiled and fits the chip, False if it does not
         fit; None if it was never compiled."""
+        from torch_diode.candidates.gpu.attention import fits_chip
+
         row = self._measured.get(config)
         if row is None:
             return None
-        fits = attention.fits(row, self.hardware)
+        fits = fits_chip(row, self.hardware)
         # With smaller values it needs less.
         return fits or (False if self._tables[0] else None)
 
@@ -264,21 +268,23 @@ class Attention(ConfigQuestion):
         kept = tuple(config for config in answer if self.fits(config) is not False)
         if kept or not answer:
             return kept
-        nearest = attention.nearest_that_fits(answer[-1], self._measured, self.hardware)
+        from torch_diode.candidates.gpu.attention import nearest_that_fits
+
+        nearest = nearest_that_fits(answer[-1], self._measured, self.hardware)
         return answer if nearest is None else (nearest,)
 
     @property
-    def _measured(self) -> attention.Table:
+    def _measured(self) -> Table:
         return self._tables[0] or self._tables[1]
 
     @cached_property
-    def _tables(self) -> tuple[attention.Table, attention.Table]:
+    def _tables(self) -> tuple[Table, Table]:
         """The kernels measured with these head dimensions, and those with larger values."""
+        from torch_diode.candidates.gpu.attention import measured_attention
+
         precision = "tf32" if self.tf32 and self.dtype == "float32" else self.dtype
         values = self.value_dim or self.head_dim
-        measured = partial(
-            attention.measured_attention, self.asks, precision, self.hardware, self.head_dim
-        )
+        measured = partial(measured_attention, self.asks, precision, self.hardware, self.head_dim)
         return measured(values), measured() if values < self.head_dim else {}
 
     def _check_config(self, config: Any) -> None:

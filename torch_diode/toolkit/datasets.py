@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,10 +27,8 @@ from torch_diode.files.header import check_header
 from torch_diode.files.json import read_json
 from torch_diode.hardware import detect, known, known_names, normalise
 from torch_diode.toolkit import dataset_summary
-from torch_diode.toolkit.attention import convert_attention, holds_attention
 from torch_diode.toolkit.progress import Progress, ProgressCallback, log_progress
 from torch_diode.types import validation
-from torch_diode.types.attention import AttentionDataset
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import (
     DiodeError,
@@ -41,6 +39,9 @@ from torch_diode.types.errors import (
 )
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import OPS
+
+if TYPE_CHECKING:
+    from torch_diode.types.attention.dataset import AttentionDataset
 
 DatasetSource = Dataset | str | os.PathLike[str]
 """A dataset, its file, or a directory of files that make up one dataset."""
@@ -214,19 +215,27 @@ def convert(
     form = _output_form(output, form)
     refuse_existing(output, overwrite)
     inputs = list(inputs)
-    if any(map(holds_attention, inputs)):
+    date = None if collected is None else _date(collected)
+    if any(map(_holds_attention, inputs)):
+        from torch_diode.files.attention.datasets import convert_attention
+
         if ops:
             raise InvalidValueError("convert: got operations for timings of attention; leave out")
-        date = None if collected is None else _date(collected)
         return convert_attention(inputs, output, form, hardware, date, overwrite)
     merged = Dataset.merge(
         [read_all(path, duplicates=duplicates, progress=progress) for path in inputs], duplicates
     )
-    if collected is not None:
-        merged = Dataset(merged.table, {**merged.provenance, "collected": (_date(collected),)})
+    if date is not None:
+        merged = Dataset(merged.table, {**merged.provenance, "collected": (date,)})
     selection = select_timings(merged, hardware, ops, ", ".join(map(source_name, inputs)))
     write_dataset(selection, output, form, overwrite)
     return selection
+
+
+def _holds_attention(source: DatasetSource) -> bool:
+    from torch_diode.files.attention.datasets import holds_attention
+
+    return holds_attention(source)
 
 
 def _date(text: str) -> str:

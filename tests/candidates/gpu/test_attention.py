@@ -6,7 +6,7 @@ from torch_diode.candidates.gpu.attention import (
     KINDS,
     PATH,
     configs_of,
-    fits,
+    fits_chip,
     kernel_name,
     measured_attention,
     nearest_that_fits,
@@ -14,8 +14,8 @@ from torch_diode.candidates.gpu.attention import (
     read_measured,
 )
 from torch_diode.hardware import known
+from torch_diode.types.candidate import KernelConfig
 from torch_diode.types.errors import FileFaultError
-from torch_diode.types.kernel_config import KernelConfig
 
 RTX_3090, RTX_4090, RTX_5090 = (f"nvidia-geforce-rtx-{name}" for name in (3090, 4090, 5090))
 CHIPS = (RTX_3090, RTX_4090, RTX_5090, "nvidia-a100", "nvidia-h100", "nvidia-b200")
@@ -42,14 +42,18 @@ def table(chip, kind="forward", precision="bfloat16", head_dim=128):
 def test_the_needs_are_those_in_users_reports(chip, kind, head_dim, sizes, needed):
     row = table(chip, kind, head_dim=head_dim)[config(kind, *sizes)]
     assert row[0] == needed
-    assert not fits(row, known(chip))
+    assert not fits_chip(row, known(chip))
 
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_every_chip_precision_and_head_dimension_has_kernels_that_fit(chip):
     for kind, precision, head_dim in itertools.product(KINDS, PRECISIONS, HEAD_DIMS):
         kernels = table(chip, kind, precision, head_dim)
-        assert any(fits(row, known(chip)) for row in kernels.values()), (kind, precision, head_dim)
+        assert any(fits_chip(row, known(chip)) for row in kernels.values()), (
+            kind,
+            precision,
+            head_dim,
+        )
 
 
 @pytest.mark.parametrize("chip", CHIPS)
@@ -59,11 +63,11 @@ def test_whatever_was_measured_has_a_replacement_that_fits_and_is_smaller(chip):
         kernels = table(chip, kind, precision, head_dim)
         for each, row in kernels.items():
             nearest = nearest_that_fits(each, kernels, hardware)
-            if fits(row, hardware):
+            if fits_chip(row, hardware):
                 assert nearest == each
             else:
                 assert nearest is not None, (kind, precision, head_dim, each)
-                assert fits(kernels[nearest], hardware)
+                assert fits_chip(kernels[nearest], hardware)
                 assert nearest.is_within(each)
                 assert nearest != each
 

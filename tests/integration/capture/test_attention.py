@@ -12,7 +12,7 @@ from torch_diode.integration.capture.attention import (
     options_of,
 )
 from torch_diode.integration.capture.fake_gpu import lower, pretend
-from torch_diode.types.kernel_config import KernelConfig
+from torch_diode.types.candidate import KernelConfig
 
 _NAMES = {
     "forward": ("block_m", "block_n"),

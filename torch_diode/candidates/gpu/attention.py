@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from torch_diode.candidates.gpu.eligibility import arch_number
+from torch_diode.types.candidate import KernelConfig
 from torch_diode.types.errors import FileFaultError
 from torch_diode.types.hardware import Hardware
-from torch_diode.types.kernel_config import KernelConfig
 
 VERSION = 1
 KINDS = {
@@ -54,10 +53,10 @@ def measured_attention(
 ) -> Table:
     """The measured kernels for this chip; empty if there are none."""
     name = kernel_name(kind, precision, hardware.arch, head_dim, value_dim)
-    return _tables().get(name, {}) if arch_number(hardware.arch) else {}
+    return _tables().get(name, {})
 
 
-def fits(row: Row, hardware: Hardware) -> bool:
+def fits_chip(row: Row, hardware: Hardware) -> bool:
     """True if a measured kernel can be launched on the chip."""
     return 0 <= row[0] <= hardware.shared_memory_per_block
 
@@ -70,7 +69,9 @@ def nearest_that_fits(
     smaller = [
         other
         for other, row in table.items()
-        if fits(row, hardware) and other.is_within(config) and other.num_warps <= config.num_warps
+        if fits_chip(row, hardware)
+        and other.is_within(config)
+        and other.num_warps <= config.num_warps
     ]
     return min(smaller, key=lambda each: distance(config, each), default=None)
 

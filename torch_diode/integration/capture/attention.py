@@ -20,7 +20,7 @@ from torch._inductor.codecache import PyCodeCache
 from torch.nn.attention.flex_attention import BlockMask
 
 from torch_diode.integration.capture.fake_gpu import Input
-from torch_diode.types.kernel_config import KernelConfig
+from torch_diode.types.candidate import KernelConfig
 
 MASK_BLOCK = 128
 """Rows and columns of a mask's block: torch's default."""

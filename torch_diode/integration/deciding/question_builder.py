@@ -26,8 +26,8 @@ from torch_diode.heuristics.questions import (
 )
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import NotApplicable
+from torch_diode.types.candidate import KernelConfig
 from torch_diode.types.hardware import Hardware
-from torch_diode.types.kernel_config import KernelConfig
 
 Ask = Callable[[Callable[[], Question]], Any]
 """Poses a question that is built by the callable; returns the checked answer, or None for torch's

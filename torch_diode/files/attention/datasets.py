@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from torch_diode.files import parquet
-from torch_diode.files.attention_logs import read_attention_log
+from torch_diode.files.attention.logs import read_attention_log
 from torch_diode.files.autoheuristic import ATTENTION, decision_of
 from torch_diode.files.datasets import is_log
 from torch_diode.hardware import normalise
-from torch_diode.types.attention import AttentionDataset
+from torch_diode.types.attention.dataset import AttentionDataset
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
 

@@ -17,7 +17,8 @@ from torch_diode.files.autoheuristic import (
     repeated,
 )
 from torch_diode.files.file_errors import naming_file
-from torch_diode.types.attention import CONFIG_COLUMNS, LAYOUTS, AttentionDataset
+from torch_diode.types.attention.dataset import CONFIG_COLUMNS, AttentionDataset
+from torch_diode.types.attention.shape import LAYOUTS
 
 _NUMBERS = ("b", "h", "m", "n", "q_stride_1", "q_stride_2")
 _SCORE = {"score_ops": "subgraph_num_nodes", "score_reads": "subgraph_num_args_used"}

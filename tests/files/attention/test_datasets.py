@@ -1,9 +1,9 @@
 import pytest
 
-from tests.files.test_attention_logs import HEADS_FIRST, ROWS_FIRST, SMALL, log
-from torch_diode.toolkit.attention import holds_attention, read_attention
+from tests.files.attention.test_logs import HEADS_FIRST, ROWS_FIRST, SMALL, log
+from torch_diode.files.attention.datasets import holds_attention, read_attention
 from torch_diode.toolkit.datasets import convert
-from torch_diode.types.attention import AttentionDataset
+from torch_diode.types.attention.dataset import AttentionDataset
 from torch_diode.types.errors import FileFaultError
 
 

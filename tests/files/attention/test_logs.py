@@ -4,7 +4,7 @@ import pytest
 
 from tests.files.autoheuristic_logs import CONFIG
 from tests.files.refusals import content_refusal
-from torch_diode.files.attention_logs import read_attention_log
+from torch_diode.files.attention.logs import read_attention_log
 
 HEAD = {
     "shared_memory": 166912,

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from torch_diode.types.attention import AttentionDataset, AttentionShape
+from torch_diode.types.attention.dataset import AttentionDataset
+from torch_diode.types.attention.shape import AttentionShape
 from torch_diode.types.errors import InvalidValueError
 
 SHAPE = AttentionShape(4, 16, 4096, 2048, 128)
