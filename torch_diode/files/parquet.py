@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -18,29 +19,41 @@ from torch_diode.files.atomic import replacing
 from torch_diode.files.file_errors import naming_file, read_whole
 from torch_diode.files.header import check_header, header, provenance_of
 from torch_diode.types import schema as spec
-from torch_diode.types.attention import dataset as attention
-from torch_diode.types.attention.dataset import AttentionDataset
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
 
 _METADATA_KEY = b"torch_diode"
-_MATMUL, _ATTENTION = "dataset", "attention dataset"
-_COLUMNS = {_MATMUL: spec.COLUMNS, _ATTENTION: attention.COLUMNS}
+_KIND = "dataset"
 
-Provenance = dict[str, tuple[str, ...]]
+Provenance = Mapping[str, tuple[str, ...]]
+Columns = Sequence[spec.Column]
 
 
-def write_parquet(
-    path: str | os.PathLike[str], dataset: Dataset | AttentionDataset, overwrite: bool = True
-) -> None:
+def write_parquet(path: str | os.PathLike[str], dataset: Dataset, overwrite: bool = True) -> None:
     """Write a dataset as a Parquet file atomically."""
-    kind = _MATMUL if isinstance(dataset, Dataset) else _ATTENTION
-    columns = _COLUMNS[kind]
-    metadata = json.dumps(header(kind, spec.SCHEMA_VERSION, dataset.provenance))
+    write_columns(path, dataset.table, dataset.provenance, _KIND, spec.COLUMNS, overwrite)
+
+
+def read_parquet(path: str | os.PathLike[str]) -> Dataset:
+    """A dataset from a Parquet file, its checksums verified."""
+    with naming_file(path):
+        return Dataset(*read_columns(path, _KIND, spec.COLUMNS))
+
+
+def write_columns(
+    path: str | os.PathLike[str],
+    table: pa.Table,
+    provenance: Provenance,
+    kind: str,
+    columns: Columns,
+    overwrite: bool,
+) -> None:
+    """Write the columns of any kind of dataset."""
+    metadata = json.dumps(header(kind, spec.SCHEMA_VERSION, provenance))
     # As a stream: pyarrow takes no path that is not UTF-8.
     with replacing(path, overwrite) as temporary, temporary.open("wb") as stream:
         pq.write_table(
-            dataset.table.replace_schema_metadata({_METADATA_KEY: metadata}),
+            table.replace_schema_metadata({_METADATA_KEY: metadata}),
             stream,
             compression="zstd",
             compression_level=9,
@@ -50,31 +63,12 @@ def write_parquet(
         )
 
 
-def read_parquet(path: str | os.PathLike[str]) -> Dataset:
-    """A dataset from a Parquet file, its checksums verified."""
-    with naming_file(path):
-        return Dataset(*_read(Path(path), _MATMUL))
-
-
-def read_attention_parquet(path: str | os.PathLike[str]) -> AttentionDataset:
-    """The same of attention's timings."""
-    with naming_file(path):
-        return AttentionDataset(*_read(Path(path), _ATTENTION))
-
-
-def holds_attention(path: str | os.PathLike[str]) -> bool:
-    """True if a Parquet file's header says that it holds attention's timings."""
+def read_columns(
+    path: str | os.PathLike[str], kind: str, columns: Columns
+) -> tuple[pa.Table, Provenance]:
+    """The columns and the provenance of a file of this kind."""
     try:
-        metadata = pq.read_schema(path).metadata or {}
-        data = json.loads(metadata.get(_METADATA_KEY, b"null"))
-    except (pa.ArrowException, OSError, ValueError, RecursionError):
-        return False
-    return isinstance(data, dict) and data.get("format") == f"torch-diode {_ATTENTION}"
-
-
-def _read(path: Path, kind: str) -> tuple[pa.Table, Provenance]:
-    try:
-        return _read_whole(path, kind)
+        return _read_whole(Path(path), kind, {column.name for column in columns})
     except (pa.ArrowException, OverflowError, MemoryError, UnicodeDecodeError) as fault:
         raise InvalidValueError(f"not a whole Parquet file: {_sentence(fault)}") from None
     except OSError as fault:
@@ -83,7 +77,17 @@ def _read(path: Path, kind: str) -> tuple[pa.Table, Provenance]:
         raise InvalidValueError(f"not a whole Parquet file: {_sentence(fault)}") from None
 
 
-def _read_whole(path: Path, kind: str) -> tuple[pa.Table, Provenance]:
+def is_of_kind(path: str | os.PathLike[str], kind: str) -> bool:
+    """True if a Parquet file's header says that it is of this kind."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+        data = json.loads(metadata.get(_METADATA_KEY, b"null"))
+    except (pa.ArrowException, OSError, ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and data.get("format") == f"torch-diode {kind}"
+
+
+def _read_whole(path: Path, kind: str, names: Set[str]) -> tuple[pa.Table, Provenance]:
     data = read_whole(path)
     if not data:
         raise InvalidValueError("got an empty file; expected a dataset")
@@ -93,7 +97,7 @@ def _read_whole(path: Path, kind: str) -> tuple[pa.Table, Provenance]:
         if not 0 <= rows <= 1000 * len(data) + 1_000_000:
             raise InvalidValueError(f"got {rows} rows in {len(data)} bytes; the file is damaged")
         # Column by column, each made one array at once: the whole is never held twice.
-        arrays = {name: _column(file, name, kind) for name in file.schema_arrow.names}
+        arrays = {name: _column(file, name, names) for name in file.schema_arrow.names}
     for name, array in arrays.items():
         if len(array) != rows:
             raise InvalidValueError(f"got {len(array)} values of {name!r} for {rows} rows")
@@ -111,8 +115,8 @@ def _provenance(metadata: dict[bytes, bytes], kind: str) -> Provenance:
     return provenance_of(data)
 
 
-def _column(file: pq.ParquetFile, name: str, kind: str) -> pa.Array:
-    if name not in {column.name for column in _COLUMNS[kind]}:
+def _column(file: pq.ParquetFile, name: str, names: Set[str]) -> pa.Array:
+    if name not in names:
         raise InvalidValueError(f"got an unknown column {name!r:.80}; expected a dataset's")
     column = file.read(columns=[name], use_threads=False).column(0)
     column.validate(full=True)

@@ -13,9 +13,12 @@ from torch_diode.files import parquet
 from torch_diode.files.attention.logs import read_attention_log
 from torch_diode.files.autoheuristic import ATTENTION, decision_of
 from torch_diode.files.datasets import is_log
+from torch_diode.files.file_errors import naming_file
 from torch_diode.hardware import normalise
-from torch_diode.types.attention.dataset import AttentionDataset
+from torch_diode.types.attention.dataset import COLUMNS, AttentionDataset
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
+
+_KIND = "attention dataset"
 
 
 def holds_attention(source: object) -> bool:
@@ -25,7 +28,7 @@ def holds_attention(source: object) -> bool:
     if not isinstance(source, (str, os.PathLike)):
         return False
     path = Path(source)
-    return decision_of(path) == ATTENTION if is_log(path) else parquet.holds_attention(path)
+    return decision_of(path) == ATTENTION if is_log(path) else parquet.is_of_kind(path, _KIND)
 
 
 def read_attention(source: object) -> AttentionDataset:
@@ -38,7 +41,10 @@ def read_attention(source: object) -> AttentionDataset:
             "other files: a log of AutoHeuristic's, or what convert made of one"
         )
     path = Path(source)
-    return read_attention_log(path) if is_log(path) else parquet.read_attention_parquet(path)
+    if is_log(path):
+        return read_attention_log(path)
+    with naming_file(path):
+        return AttentionDataset(*parquet.read_columns(path, _KIND, COLUMNS))
 
 
 def convert_attention(
@@ -61,5 +67,5 @@ def convert_attention(
         if not mask.any():
             raise EmptySelectionError(f"{output}: got no timings of {hardware}; expected some")
         merged = AttentionDataset(merged.table.filter(pa.array(mask)), merged.provenance)
-    parquet.write_parquet(output, merged, overwrite)
+    parquet.write_columns(output, merged.table, merged.provenance, _KIND, COLUMNS, overwrite)
     return merged
