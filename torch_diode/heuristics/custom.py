@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from torch_diode.candidates.space import position_of
 from torch_diode.heuristics.base import Heuristic, digest
-from torch_diode.heuristics.questions import QUESTIONS, KernelConfig, Node, Question
+from torch_diode.heuristics.questions import QUESTIONS, Node, Question
 from torch_diode.heuristics.time_limit import Result, call_within
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.types.candidate import Candidate, KernelConfig, TritonGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import DiodeError, InvalidValueError
 from torch_diode.types.hardware import Hardware

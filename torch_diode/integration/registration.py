@@ -162,7 +162,8 @@ def enabled_unless_off() -> Iterator[None]:
 
 def explain() -> Decisions:
     """The recorded decisions, oldest first; prints as a table."""
-    decisions = _registration.matmul.record.explain(_registration.answers.record)
+    answers = (*_registration.attention.record, *_registration.answers.record)
+    decisions = _registration.matmul.record.explain(answers)
     decisions.notes = _registration.matmul.notes()
     if not decisions and _registration.active:
         decisions.notes += _why_no_decisions()
