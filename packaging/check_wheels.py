@@ -79,7 +79,11 @@ class Environment:
         print(f"  ok: {name or 'no torch_diode, as it should be'}", flush=True)
 
 
-NEEDS_TRITON = r"triton: not installed; .* pip install triton"
+NEEDS = (
+    r"triton: not installed; .* pip install triton",
+    r"device: got 'cuda'; this machine has no such device",
+)
+"""Sentences of what cannot be had in a plain environment without a GPU."""
 ABSENT = ("triton", "matplotlib", "pytest", "hypothesis", "transformers", "ray")
 SHORTER = {"--num-epochs 50": "--num-epochs 2"}
 """What is said once is tried once: fewer epochs train a worse model by the same steps."""
@@ -94,6 +98,14 @@ torch-diode explain program.py
 torch-diode explain --hardware amd-zen5 --threads 2 program.py
 torch-diode --device cpu collect-shapeset --shapeset shapes.json --output cpu.parquet --libraries
 torch-diode explain --hardware nvidia-h200 program.py
+torch-diode tune --quick program.py
+torch-diode explain program.py
+torch-diode tune --list
+torch-diode tune --forget all
+torch-diode predict --m 64 --n 1024 --k 1024 --dtype float32 --hardware amd-zen5 --threads 2
+torch-diode train --init-from shipped --dataset $DATA --model mine.pt --num-epochs 1
+torch-diode --device cpu collect --output small.parquet --num-shapes 2 --max-size 64 --libraries
+torch-diode collect --output large.parquet --num-shapes 1 --log-normal
 """
 """Commands that the pages show with a user's own files or with a GPU, on files that are here."""
 PROGRAM = """\
@@ -148,18 +160,19 @@ def check_pages(environment: Environment) -> None:
 def run_script(
     environment: Environment, code: str, language: str, place: Path, script: Path
 ) -> None:
-    """Run a block as a reader would: it has to work, or to say that it needs triton."""
+    """Run a block as a reader would: it has to work, or to say that it needs triton or a GPU."""
     script.write_text(code, encoding="utf-8")
     own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     own["PATH"] = f"{environment.python.parent}{os.pathsep}{own['PATH']}"
     own |= {"CHECKOUT": str(ROOT), "TORCH_DIODE_BUSY_CPU": "1"}
+    own["TORCH_DIODE_HOME"] = str(environment.home / "data")
     own["DATA"] = str(ROOT / "diode_datasets/matmul/nvidia-h200/validation/full-2.parquet")
     command = [environment.python] if language == "python" else ["bash", "-euo", "pipefail"]
     ended = subprocess.run(
         [*command, script], cwd=place, env=own, capture_output=True, text=True, check=False
     )
     script.unlink()
-    refused = ended.returncode == 2 and re.search(NEEDS_TRITON, ended.stderr)
+    refused = ended.returncode == 2 and any(re.search(text, ended.stderr) for text in NEEDS)
     if ended.returncode and (not refused or "Traceback" in ended.stderr):
         sys.exit(f"failed:\n{code}\n{ended.stdout}\n{ended.stderr}")
 

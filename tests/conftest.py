@@ -86,8 +86,8 @@ def trained(timings: Path) -> Path:
     from tests.cli.program import inside
 
     model = timings / "models" / "quick.pt"
-    paths = ("--dataset", timings / "train.parquet", "--model", model, "--log-dir", timings)
-    ended = inside("--seed", "1", "train", *paths, *QUICK_TRAINING)
+    data = ("--dataset", timings / "train.parquet", "--model", model, "--log-dir", timings / "logs")
+    ended = inside("--seed", "1", "train", *data, *QUICK_TRAINING)
     assert ended.code == 0, ended.err
     return model
 

@@ -23,7 +23,7 @@ def test_a_module_that_is_gone_names_what_to_import():
 def test_every_module_that_is_gone_is_on_the_page():
     page = PAGE.read_text(encoding="utf-8")
     for module, names in _earlier_release._MODULES.items():
-        (row,) = re.findall(rf"^\| `torch_diode\.{re.escape(module)}` \|(.*)$", page, re.MULTILINE)
+        (row,) = re.findall(rf"^- `{re.escape(module)}`:(.*)$", page, re.MULTILINE)
         for name in re.findall(r"\w+", names):
             if name in torch_diode.__all__:
                 assert name in row
@@ -40,3 +40,21 @@ def test_every_module_that_is_gone_is_on_the_page():
 def test_an_argument_that_is_gone_names_the_new_way(make, said):
     with pytest.raises(InvalidValueError, match=f"of torch-diode 0.1.1; .*{said}"):
         make()
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "now"),
+    [(p, n, now) for p, names in _earlier_release._NAMES.items() for n, now in names.items()],
+)
+def test_a_name_that_is_gone_names_what_there_is(package, name, now):
+    with pytest.raises(ImportError, match=rf"{name}: of torch-diode 0\.1\.1; now torch_diode\."):
+        exec(f"from {package} import {name}", {})
+    assert now.partition("(")[0] in torch_diode.__all__
+
+
+def test_a_package_still_has_the_names_that_are_not_gone():
+    from torch_diode.integration import BaseIntegration, MatmulIntegration
+    from torch_diode.model import ModelWrapper
+
+    assert issubclass(MatmulIntegration, BaseIntegration)
+    assert ModelWrapper is torch_diode.ModelWrapper

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # for type checkers, to whom `as` says that a name is exporte
     from torch_diode.collection.sampling_options import ShapeSampling as ShapeSampling
     from torch_diode.files.datasets import read_dataset
     from torch_diode.heuristics.analytical import AnalyticalHeuristic as AnalyticalHeuristic
+    from torch_diode.heuristics.attention_table import AttentionTable as AttentionTable
     from torch_diode.heuristics.base import Heuristic as Heuristic
     from torch_diode.heuristics.chain import Chain as Chain
     from torch_diode.heuristics.custom import (
@@ -120,6 +121,7 @@ _EXPORTS = {
     "collection.sampling_options": "ShapeSampling",
     "files.datasets": "load_dataset=read_dataset",
     "heuristics.analytical": "AnalyticalHeuristic",
+    "heuristics.attention_table": "AttentionTable",
     "heuristics.base": "Heuristic",
     "heuristics.chain": "Chain",
     "heuristics.custom": "CustomHeuristic heuristic",

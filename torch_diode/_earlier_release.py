@@ -1,4 +1,4 @@
-"""Modules that release 0.1.1 had: importing one says where its contents are now."""
+"""Modules and names that release 0.1.1 had: importing one says what stands for it now."""
 
 from __future__ import annotations
 
@@ -32,6 +32,36 @@ _MODULES = {
     "utils": "torch_diode.__all__",
 }
 """By module, the names to import from `torch_diode` instead."""
+_NAMES = {
+    "torch_diode": {
+        "get_import_status": "status",
+        "get_integration_info": "status",
+        "get_model_info": "ModelRegistry().manifest",
+        "get_model_registry": "ModelRegistry",
+        "get_debug_flags": "explain",
+        "set_debug_flag": "explain",
+    },
+    "torch_diode.integration": {
+        "create_diode_choices": "DiodeInductorChoices",
+        "install_diode_choices": "enable",
+        "IntegrationRegistry": "register_integration",
+        "get_integration_registry": "register_integration",
+        "integrate_all": "enable",
+        "get_integration_status": "status",
+        "discover_and_register_integrations": "enable",
+        "create_matmul_integration": "MatmulIntegration",
+    },
+    "torch_diode.model": {
+        "MatmulModelV1": "MatmulTimingModel",
+        "NeuralNetwork": "MatmulTimingModel",
+        "init_model_weights": "train",
+        "save_model_checkpoint": "train",
+        "MatmulInferenceInterface": "rank",
+        "MatmulFeatureProcessor": "ModelWrapper",
+        "UnifiedMatmulPredictor": "predict",
+    },
+}
+"""By package, the names it had and what of `torch_diode` stands for each."""
 
 
 class _Finder(MetaPathFinder):
@@ -44,6 +74,17 @@ class _Finder(MetaPathFinder):
                 f"{_MODULES[name]}; see docs/coming_from_0_1_1.md",
                 name=fullname,
             )
+
+
+def refuse(package: str, name: str) -> None:
+    """Raise for a name of the earlier release; an `ImportError`, since `from … import` would hide
+    the text of an `AttributeError`."""
+    if name in _NAMES.get(package, {}):
+        raise ImportError(
+            f"{package}.{name}: of torch-diode 0.1.1; now torch_diode.{_NAMES[package][name]}; see "
+            "docs/coming_from_0_1_1.md",
+            name=package,
+        )
 
 
 def name_new_modules() -> None:

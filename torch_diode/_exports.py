@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from torch_diode import _earlier_release
+
 
 def on_first_use(
     package: str, exports: Mapping[str, str]
@@ -24,6 +26,7 @@ def on_first_use(
 
     def get(name: str) -> Any:
         if name not in homes:
+            _earlier_release.refuse(package, name)
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, attribute = homes[name]
         own[name] = getattr(importlib.import_module(module), attribute)

@@ -43,6 +43,9 @@ MOST_FLOPS = {"float32": 6e9, "bfloat16": 6e9, "float16": 2e8}
 ROWS = (1, 1, 1, 1, 2, 4, 4, 8, 8, 16, 16, 32, 32, 64)
 ROUND_ROWS = 0.7
 REAL_WEIGHT_SHARE = 0.5
+HARD = ("thin", "thin", "batch", "half", "half rows", "rows")
+MOST_THIN = 64
+LEAST_SLICE = 1 << 22
 
 Owner = dict[object, int]
 """The set that the sizes of a problem belong to: 0 for training, 1 for validation."""
@@ -116,6 +119,34 @@ def few_rows(train: int, validation: int, seed: int, owner: Owner) -> Sets:
     return divided(problems(), train, validation, source, owner)
 
 
+def hard(count: int, seed: int, owner: Owner) -> list[MMShape]:
+    """Training problems of the kinds on which libraries change places most often: a thin K, a few
+    large matrices in a batch, few rows, and bfloat16."""
+    source = random.Random(f"hard {seed}")
+    law = LogNormal(rounded=True)
+
+    def problems() -> Iterator[MMShape]:
+        while True:
+            m, n, k = (min(max(size, 1), 16384) for size in law.sizes(source))
+            layout, kind = source.choice(LAYOUTS), source.choice(HARD)
+            op, batch, dtype = source.choice(("mm", "addmm")), 1, "float32"
+            if "rows" in kind:
+                m = source.choice(ROWS) if source.random() < ROUND_ROWS else _any_rows(source)
+            if kind == "thin":
+                k = round(MOST_THIN ** source.random())
+            elif kind == "batch":
+                op, batch = source.choice(("bmm", "bmm", "baddbmm")), source.randint(2, 32)
+                k = round(1024 ** source.random())
+                if m * n * k < LEAST_SLICE:
+                    continue
+            elif "half" in kind:
+                dtype = "bfloat16"
+            a, b = (letter == "t" for letter in layout)
+            yield MMShape(op, m, n, k, batch, dtype, transpose_a=a, transpose_b=b)
+
+    return divided(problems(), count, 0, source, owner)[0]
+
+
 def has_few_rows(problem: MMShape) -> bool:
     """True if kernels of the C++ template can run it."""
     linear = problem.op not in BATCHED and problem.dtype == "float32" and not problem.transpose_a
@@ -141,6 +172,8 @@ def main() -> None:
     parser.add_argument("--validation", type=int, default=400)
     parser.add_argument("--more", type=int, default=3200, help="drawn last, for training")
     parser.add_argument("--few-rows", type=int, nargs=2, default=[140, 40], metavar="N")
+    parser.add_argument("--more-few-rows", type=int, default=480, help="for training too")
+    parser.add_argument("--hard", type=int, default=1400, help="for training too")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output-dir", type=Path, default=Path("shapes"))
     given = parser.parse_args()
@@ -149,10 +182,13 @@ def main() -> None:
     train, validation = draw(given.train, given.validation, given.seed, owner)
     few_train, few_validation = few_rows(*given.few_rows, given.seed, owner)
     more, _ = draw(given.more, 0, given.seed + 1, owner)
+    more_few, _ = few_rows(given.more_few_rows, 0, given.seed + 1, owner)
     sets = {
         "train": train,
         "more-train": [problem for problem in more if problem not in set(train)],
         "few-rows-train": few_train,
+        "more-few-rows": [problem for problem in more_few if problem not in set(few_train)],
+        "hard": hard(given.hard, given.seed, owner),
         "few-rows-one-thread": few_train[::2],
         "validation": [p for p in validation if not has_few_rows(p)],
         "few-rows-validation": list(

@@ -69,8 +69,8 @@ def main() -> None:
     else:
         demo_cpu.show()
     print(
-        f"\nThe same on an {HARDWARE}, bfloat16, lowered by Inductor as there (nothing runs, so no "
-        "GPU is\nneeded); times measured on an H200:\n"
+        "\n4. On an NVIDIA H200, which need not be here. Inductor lowers the same program as there,"
+        "\n   in bfloat16, and torch-diode chooses; the times were measured on one:\n"
     )
     decisions = decide()
     truths = recorded({decision.problem for decision in decisions})
@@ -80,10 +80,14 @@ def main() -> None:
         output.parent.mkdir(parents=True, exist_ok=True)
         scores = report(RECORDED, output).validation.evaluation.model["all"][0]
         print(
-            f"Over all {scores.problems:,} problems recorded, its choices take "
-            f"{scores.geomean:.4f} times the best. The report, for a\nbrowser: {output}"
+            f"   Over all {scores.problems:,} problems measured there, its choices take "
+            f"{scores.geomean:.3f} times the best. A report\n   of them, for a browser: {output}"
         )
-    print("\nNext, what it decides in a program of your own:\n\n    torch-diode explain program.py")
+    print(
+        "\nNext, a program of your own: measure its matmuls here, run it with what was found, see "
+        "why:\n\n    torch-diode tune program.py\n    torch-diode run program.py\n"
+        "    torch-diode explain program.py"
+    )
 
 
 def decide() -> list[Decision]:
@@ -155,11 +159,11 @@ def sum_up(decisions: list[Decision], truths: dict[td.MMShape, Truth]) -> None:
     ranked = sum(decision.ranked for decision in decisions)
     took = statistics.median(decision.microseconds for decision in decisions)
     print(
-        f"\n{len(decisions)} matmuls in {LAYERS} layers, decided among {ranked:,} candidates in "
+        f"\n   {len(decisions)} matmuls in {LAYERS} layers, decided among {ranked:,} candidates in "
         f"{took:,.0f} µs each (median)."
     )
     if not truths:
-        print(f"{RECORDED} is missing: no measured times to compare with.")
+        print(f"   {RECORDED} is missing: no measured times to compare with.")
         return
     timed = [
         (truth, truth.times[decision.winner.candidate])
@@ -170,9 +174,9 @@ def sum_up(decisions: list[Decision], truths: dict[td.MMShape, Truth]) -> None:
     aten = sum(truth.aten for truth, _ in timed)
     best = sum(truth.times[truth.best] for truth, _ in timed)
     print(
-        f"The {len(timed)} of them that were measured there take {aten:.0f} µs with ATen, "
-        f"{ours:.0f} with torch-diode's choices\nand {best:.0f} with the best of all kernels. No "
-        "problem of a real model was trained on."
+        f"   {len(timed)} of them are in the data (the others show a dash), which the model was "
+        f"not trained on:\n   they take {aten:.0f} µs with ATen, {ours:.0f} with torch-diode's "
+        f"choices, {best:.0f} with the best of all kernels."
     )
 
 

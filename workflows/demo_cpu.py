@@ -61,19 +61,19 @@ def show() -> None:
     """Compile, decide, run and compare."""
     hardware = detect("cpu")
     print(
-        f"A transformer on this machine: {hardware.name}, {hardware.threads} threads, "
-        f"torch {torch.__version__}\n(T5-small's encoder, {TOKENS} tokens, float32, random "
-        "weights).\n"
+        f"torch-diode on this machine: {hardware.label}, torch {torch.__version__}\n"
+        f"The program: a transformer (T5-small's encoder, {TOKENS} tokens, float32, random "
+        "weights), compiled\n"
     )
     ways, decisions, source = compile_all(hardware)
     median_us = statistics.median(d.microseconds for d in decisions) if decisions else 0.0
     print(
-        f"\n1. {len(decisions)} of its matmuls can run in more than one library. Plain torch "
-        "leaves them to ATen;\n   torch-diode decides by "
-        f"{source}, in {median_us:.0f} µs each:\n"
+        f"1. What was chosen. {len(decisions)} of its matmuls can run in more than one library. "
+        "torch.compile takes ATen\n   for all of them; torch-diode takes the one it expects to be "
+        f"faster,\n   by {source}, in {median_us:.0f} µs a decision:\n"
     )
     show_decisions(decisions)
-    print("\n2. Run in turn for a few seconds:\n")
+    print("\n2. How fast that is. Each way called in turn for a few seconds:\n")
     times = in_turn({name: way.call for name, way in ways.items()})
     rows = [
         (name, way.compile_s, times[name], f"{times[PLAIN] / times[name]:.2f}x")
@@ -84,8 +84,8 @@ def show() -> None:
     if not errors[DIODE] < LARGEST_ERROR:
         sys.exit(f"demo: torch-diode's result differs from eager's by {errors[DIODE]:.1%}")
     print(
-        f"\n3. The results agree with eager's: to {errors[DIODE]:.0e} of their size with "
-        f"torch-diode, {errors[PLAIN]:.0e} without."
+        f"\n3. The results agree. Difference to eager's, over their size: {errors[DIODE]:.0e} with "
+        f"torch-diode,\n   {errors[PLAIN]:.0e} without."
     )
 
 
@@ -129,9 +129,12 @@ def heuristic_for(problems: Sequence[td.MMShape], hardware: Hardware) -> tuple[t
     if found and any(found.rank(p, candidate_space(p, hardware), hardware) for p in problems):
         return found, found.name
     print(
-        "No model knows this CPU with so many threads yet, so each of its matmuls is measured once:"
+        "0. No model knows this CPU with so many threads yet, so its matmuls are measured first, as"
+        "\n   `torch-diode tune` would:"
     )
-    return measure(problems, hardware), "what was just measured"
+    table = measure(problems, hardware)
+    print()
+    return table, "what was just measured"
 
 
 def measure(problems: Sequence[td.MMShape], hardware: Hardware) -> td.LookupTable:
@@ -151,15 +154,17 @@ def measure(problems: Sequence[td.MMShape], hardware: Hardware) -> td.LookupTabl
 def show_decisions(decisions: Sequence[Decision]) -> None:
     """Print a line per problem: the kernel chosen, and the times it was chosen by."""
     counts = Counter(decision.problem for decision in decisions)
-    rows = []
-    for decision in {d.problem: d for d in decisions}.values():
-        ranked = (decision.winner, *decision.runners_up)
-        times = {str(each.candidate): each.predicted_us for each in ranked}
-        winner = str(decision.winner.candidate)
-        rows.append(
-            (counts[decision.problem], decision.problem, winner, times[winner], times.get(ATEN))
+    rows = [
+        (
+            counts[decision.problem],
+            decision.problem,
+            str(decision.winner.candidate),
+            decision.winner.predicted_us,
+            decision.plain.predicted_us if decision.plain else None,
         )
-    print_table(("×", "problem", "chosen", "expected µs", "ATen µs"), rows, right="rllrr")
+        for decision in {d.problem: d for d in decisions}.values()
+    ]
+    print_table(("×", "problem", "chosen", "expected µs", "of ATen"), rows, right="rllrr")
 
 
 def in_turn(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:

@@ -9,6 +9,9 @@ from collections import Counter, defaultdict
 from tests.attack.groups import draw, fill
 from tests.attack.sandbox import Attacker, Case, Outcome, sandbox
 
+_REPORTED = 1000
+"""Cases after which a long run shows where it is."""
+
 
 def attack(seed: int, minutes: float, most: int | None = None) -> tuple[str, list[str]]:
     """Run cases for so long; a table of their ends by group, and the faults."""
@@ -18,9 +21,11 @@ def attack(seed: int, minutes: float, most: int | None = None) -> tuple[str, lis
         fill(home)
         with Attacker(home) as attacker:
             end = time.monotonic() + 60 * minutes
-            for case in itertools.islice(draw(seed, home), most):
+            for number, case in enumerate(itertools.islice(draw(seed, home), most)):
                 if time.monotonic() > end:
                     break
+                if number and number % _REPORTED == 0:
+                    print(_table(ends), flush=True)
                 outcome = attacker.outcome(case)
                 ends[case.group][outcome.end] += 1
                 if outcome.fault:

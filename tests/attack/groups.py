@@ -297,13 +297,13 @@ def several_processes(chance: random.Random, home: Path) -> Case:
 
 GROUPS: dict[str, tuple[Draw, float]] = {
     "command lines": (command_line, 30),
-    "files by the API": (damaged_file, 600),
+    "files by the API": (damaged_file, 300),
     "files by commands": (damaged_file_in_command, 15),
     "files left by kills": (damaged_state, 3),
     "compiles": (compile_with_file, 4),
     "heuristics": (compile_with_rule, 4),
     "kills": (kill, 1),
-    "processes": (several_processes, 0.1),
+    "processes": (several_processes, 0.5),
 }
 """Each group's function that draws a case, and its share of the cases."""
 

@@ -5,6 +5,7 @@ case is refused before it runs.
 """
 
 import contextlib
+import faulthandler
 import os
 import re
 import resource
@@ -145,6 +146,8 @@ class Server:
         import torch_diode.cli.app  # noqa: F401 - in the process, so that no fork has to import it
 
         torch._dynamo.reset()
+        # OpenMP's threads do not survive a fork: a parallel matmul then hangs, in plain torch too.
+        torch.set_num_threads(1)
         return self.outcome
 
     def outcome(self, case: Case) -> Outcome:
@@ -178,6 +181,10 @@ class Server:
         while not (ended := os.waitpid(child, os.WNOHANG))[0]:
             if time.monotonic() > end:
                 number = case.kill[1] if case.kill else signal.SIGKILL
+                if not case.kill:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(child, signal.SIGUSR1)
+                    time.sleep(0.5)
                 os.kill(child, number)
                 end = time.monotonic() + SECONDS_A_CASE
                 case = Case(case.group, case.name, ())  # whatever is sent next is no part of it
@@ -209,6 +216,8 @@ def _become(case: Case, folder: Path, log: Path) -> None:
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for number in (1, 2):
         os.dup2(output, number)
+    # Where it and its forks are, shown shortly before they are killed for taking too long.
+    faulthandler.register(signal.SIGUSR1, file=2)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
     os.environ.update(case.environ)
@@ -234,7 +243,7 @@ def judge(case: Case, code: int, said: str) -> Outcome:
     if case.kill is not None and code < 0:
         return Outcome("killed")
     if code == -signal.SIGKILL:
-        return Outcome("hang", f"longer than {SECONDS_A_CASE} s")
+        return Outcome("hang", f"longer than {SECONDS_A_CASE} s: {said[-3000:]}")
     if code < 0:
         return Outcome("crash", f"signal {-code}: {said[-600:]}")
     _, mark, trace = said.partition("Traceback (most recent call last)")

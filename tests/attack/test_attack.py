@@ -2,11 +2,12 @@
 
 import pytest
 
+from tests.attack import processes
 from tests.attack.__main__ import attack
-from tests.attack.groups import commands
+from tests.attack.groups import commands, fill
 from tests.attack.sandbox import Attacker, Case, OutsideError, sandbox
 
-CASES = 300
+CASES = 200
 """As many as take less than a minute."""
 
 
@@ -14,6 +15,21 @@ def test_no_case_ends_with_a_traceback_a_lost_file_or_a_wrong_result():
     table, faults = attack(seed=1, minutes=5, most=CASES)
     assert not faults, "\n\n".join(faults)
     assert table.splitlines()[-1].split() == ["all", str(CASES)]
+
+
+@pytest.fixture(scope="module")
+def attacker():
+    with sandbox() as home:
+        fill(home)
+        with Attacker(home) as attacker:
+            yield attacker
+
+
+@pytest.mark.parametrize("name", [action.__name__ for action in processes.ACTIONS])
+def test_many_processes_threads_or_decisions_do_not_disturb_each_other(name, attacker):
+    case = Case("processes", name, (name,), {}, {"TORCH_DIODE": "1"}, "several_processes")
+    outcome = attacker.outcome(case)
+    assert not outcome.fault, outcome.fault
 
 
 def test_every_command_is_attacked():

@@ -113,7 +113,6 @@ REPLACING = {
     "train": [
         ["train", *TRAINS, "there.pt"],
         ["train", *TRAINS, "carded.pt"],
-        ["train", *TRAINS, "logged.pt", "--log-dir", "."],
     ],
     "validate-model": [
         ["validate-model", "--dataset", "d.parquet", "--model", "carded.pt", "--write-card"]
@@ -139,6 +138,9 @@ REPLACING = {
     "table merge": [["table", "merge", "t.json", "--output", "there.json"]],
     "table export": [["table", "export", "t.json", "--inductor", "--output", "there.json"]],
     "trace": [["trace", "--output", "there.json", "program.py"]],
+    "tune": [["tune", "--output", "there.json", "program.py"]],
+    "collector-example": [["collector-example", "--output-dir", "there"]],
+    "model-example": [["model-example", "--dataset", "d.parquet", "--model", "there.pt"]],
 }
 """Command lines that would replace a file, by command."""
 
@@ -173,10 +175,15 @@ def test_no_command_replaces_a_file_unless_told_to(arguments, tmp_path, monkeypa
     for name in ("there.parquet", "there.pt", "there.json", "there.html", "there.msgpack"):
         Path(name).write_text(f"irreplaceable {name}")
     Path("carded.json").write_text('{"format": "torch-diode model"}')
-    Path("logged-history.csv").write_text("irreplaceable")
-    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    Path("there").mkdir()
+    Path("there/collector_example.json").write_text("irreplaceable")
+    before = contents(tmp_path)
     assert "exists already" in told_off(*arguments)
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert contents(tmp_path) == before
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_reader_that_goes_ends_the_program_as_it_ends_others():

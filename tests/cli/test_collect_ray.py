@@ -1,18 +1,27 @@
-"""`collect --ray` on a real cluster of several nodes, as a person runs it."""
+"""`collect --ray` and `tune --ray` on a real cluster of several nodes, as a person runs them."""
 
 import os
 import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.program import refusal, torch_diode
+from torch_diode import MMShape, OperationShapeSet
 from torch_diode.files.datasets import read_dataset
+from torch_diode.files.shape_sets import write_shapes
+from torch_diode.files.tables import read_table
+from torch_diode.hardware import detect
+from torch_diode.integration.tuned_tables import tuned_folder
+from torch_diode.tuning.measuring import cluster_of
+from torch_diode.types.errors import HardwareMismatchError
 
+PROBLEMS = 60
 MANY = ("--output", "t.parquet", "--num-shapes", "100", "--max-size", "256", "--chunk-size", "4")
 
 
@@ -90,6 +99,36 @@ def test_a_killed_collector_continues_and_a_lost_nodes_problems_are_done_again(c
     dataset = read_dataset(tmp_path / "t.parquet")
     assert len(dataset.problems) == 100
     assert dataset.texts("status") == ["ok"]
+
+
+@pytest.mark.slow
+def test_a_program_is_tuned_by_several_machines_of_which_one_is_lost(
+    cluster, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("TORCH_DIODE_HOME", str(tmp_path / "home"))
+    problems = [MMShape("mm", 64, 64 + 8 * i, 512, dtype="float32") for i in range(PROBLEMS)]
+    write_shapes(OperationShapeSet.of(problems), tmp_path / "shapes.json")
+    command = ("--device", "cpu", "tune", "--ray", cluster.address, "--shapeset", "shapes.json")
+    nodes = add_node(cluster), add_node(cluster)
+    with subprocess.Popen(
+        [sys.executable, "-m", "torch_diode", *command, "--quick"],
+        cwd=tmp_path,
+        env={**os.environ, "TORCH_DIODE": "0"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as tuning:
+        wait_for(tuned_folder(detect("cpu")).path / "timings.parquet.parts", 5_000)
+        cluster.remove_node(nodes[1], allow_graceful=False)
+        output, errors = tuning.communicate(timeout=120)
+    with pytest.raises(HardwareMismatchError, match=r"--ray: got machines of .*; expected abacus"):
+        cluster_of(cluster.address, replace(detect("cpu"), name="abacus"), print)
+    cluster.remove_node(nodes[0])
+    assert tuning.returncode == 0, output + errors
+    assert "lost a machine" in output
+    assert f"{PROBLEMS} problems measured now, 0 before" in output
+    (table,) = (tmp_path / "home").rglob("table.json")
+    assert len(read_table(table)) == PROBLEMS
 
 
 def test_a_cluster_without_a_machine_that_times_is_refused(cluster, tmp_path):

@@ -10,6 +10,8 @@ import pytest
 import torch_diode
 from tests.docs.pages import PAGES, ROOT
 
+INCLUDING = ("changelog.md", "contributing.md", "counts.md", "data_card.md", "model_card.md")
+"""Pages that only include a file from elsewhere."""
 _LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
 
 
@@ -42,12 +44,26 @@ def test_every_command_is_in_the_commands_page():
     assert [name for name in names if f"`{name}`" not in text] == []
 
 
-def test_every_switch_is_in_the_quickstart():
+def test_every_switch_is_in_the_settings():
     source = (ROOT / "torch_diode/integration/settings.py").read_text(encoding="utf-8")
     switches = set(re.findall(r'"(TORCH_DIODE\w*)"', source))
-    text = (ROOT / "docs/quickstart.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
     assert len(switches) == 10
     assert [name for name in switches if name not in text] == []
+
+
+def test_the_pages_are_short():
+    """Whatever is written by script or included from elsewhere does not count."""
+    pages = [page for page in (ROOT / "docs").glob("*.md") if page.name not in INCLUDING]
+    words = sum(len(page.read_text(encoding="utf-8").split()) for page in pages)
+    assert words <= 9000
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
+
+
+def test_every_page_is_in_the_table_of_contents():
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8").split()
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index", "counts"}
+    assert [page for page in pages if page not in index] == []
 
 
 @pytest.mark.slow
@@ -57,7 +73,7 @@ def test_the_site_builds_without_a_warning(tmp_path):
     pytest.importorskip("myst_parser")
     docs = tmp_path / "docs"
     shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("_build"))
-    for name in ("examples", "diode_datasets", "trained_models"):
+    for name in ("benchmarks", "examples", "diode_datasets", "trained_models"):
         (tmp_path / name).symlink_to(ROOT / name)
     for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
         shutil.copy(ROOT / name, tmp_path / name)

@@ -1,9 +1,12 @@
+import itertools
 import os
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,6 +59,51 @@ def test_without_overwrite_an_existing_file_is_refused_also_one_made_meanwhile(t
     assert target.read_text() == "theirs"
     write_text(Path(os.devnull), "a device is not replaced", overwrite=False)
     assert {path.name for path in tmp_path.iterdir()} == {"file", "link"}
+
+
+def refusal(path: Path, overwrite: bool, meanwhile: Callable[[], None] = lambda: None) -> str:
+    """The reason why a file could not be written; empty if it was."""
+    try:
+        with replacing(path, overwrite) as temporary:
+            temporary.write_bytes(b"new")
+            meanwhile()
+    except FileFaultError as fault:
+        return str(fault)
+    return ""
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_link_made_while_a_file_is_written_is_not_followed(overwrite, tmp_path):
+    target, precious = tmp_path / "file", tmp_path / "precious"
+    precious.write_bytes(b"precious")
+    refused = refusal(target, overwrite, lambda: target.symlink_to(precious))
+    assert ("exists already" in refused) == (not overwrite)
+    assert target.is_symlink() == (not overwrite)
+    assert precious.read_bytes() == b"precious"
+
+
+def test_files_that_a_link_leads_to_by_turns_are_not_replaced(tmp_path):
+    target, others = tmp_path / "file", [tmp_path / f"precious {i}" for i in range(2)]
+    for other in others:
+        other.write_bytes(b"precious")
+    stop = threading.Event()
+
+    def swap() -> None:
+        for number in itertools.count():
+            if stop.is_set():
+                return
+            link = tmp_path / "link"
+            link.unlink(missing_ok=True)
+            link.symlink_to(others[number % 2])
+            link.replace(target)
+
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    refusals = [refusal(target, overwrite=False) for _ in range(200)]
+    stop.set()
+    swapping.join()
+    assert sum("exists already" in text for text in refusals) >= 199  # the first may come in time
+    assert [other.read_bytes() for other in others] == [b"precious"] * 2
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

@@ -26,16 +26,18 @@ def test_a_time_of_infinity_reads_as_did_not_run(form):
     assert ran.time_us == pytest.approx(10.21, rel=1e-3)
 
 
-def test_a_table_has_the_fastest_config_first():
-    _, problem, entries = next(iter(read_table(EARLIER / "table.json")))
+@pytest.mark.parametrize("form", ["json", "msgpack"])
+def test_a_table_has_the_fastest_config_first(form):
+    _, problem, entries = next(iter(read_table(EARLIER / f"table.{form}")))
     assert problem.key == "addmm:128x64x128:float16:nn"
     assert str(entries[0].candidate) == "triton::mm 64x64x32 g8 s3 w4"
     assert len(entries) == 5
 
 
+@pytest.mark.parametrize("form", ["json", "msgpack"])
 @pytest.mark.parametrize("name", ["shape_set", "operation_shape_set"])
-def test_a_shape_set_reads_with_or_without_operations(name):
-    shapes = read_shapes(EARLIER / f"{name}.json")
+def test_a_shape_set_reads_with_or_without_operations(name, form):
+    shapes = read_shapes(EARLIER / f"{name}.{form}")
     keys = [problem.key for problem in shapes.problems]
     assert keys == ["mm:128x64x256:float16:nn", "bmm:32x32x48x64:bfloat16:nn"]
 

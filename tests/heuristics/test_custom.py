@@ -96,7 +96,7 @@ def test_an_error_of_the_function_propagates():
 
 def test_unknown_decisions_and_values_that_are_not_functions_are_refused():
     with pytest.raises(InvalidValueError, match="matmul"):
-        heuristic("scheduling")
+        heuristic("padding")
     with pytest.raises(InvalidValueError, match="function"):
         CustomHeuristic(3)  # type: ignore[arg-type]
 

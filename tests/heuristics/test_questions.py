@@ -13,12 +13,12 @@ from torch_diode.heuristics.questions import (
     CooperativeReduction,
     Fusion,
     FusionPriority,
-    KernelConfig,
     Node,
     PersistentReduction,
     Question,
     ReductionSplit,
 )
+from torch_diode.types.candidate import KernelConfig
 from torch_diode.types.errors import InvalidValueError
 
 NODE = Node("reduction", ("sum",), 64, 512, ("float32",))

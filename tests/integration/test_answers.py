@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import warnings
 from typing import Any, cast
 
@@ -67,11 +68,31 @@ def compiled_for_cpu(function: Any, *given: torch.Tensor) -> str:
     return str(code)
 
 
-def test_a_fusion_that_is_refused_splits_a_cpus_kernel_and_results_stay_right() -> None:
-    def normalised(x: torch.Tensor) -> torch.Tensor:
-        exp = x.exp()
-        return exp / exp.sum(-1, keepdim=True)
+def normalised(x: torch.Tensor) -> torch.Tensor:
+    exp = x.exp()
+    return exp / exp.sum(-1, keepdim=True)
 
+
+def test_a_function_that_hangs_leaves_the_decision_to_torch_and_is_not_called_again() -> None:
+    calls = []
+
+    @heuristic("fusion")
+    def hangs(question: Any) -> None:
+        calls.append(question)
+        threading.Event().wait()
+
+    hangs.seconds = 0.01
+    x = torch.randn(64, 96)
+    plain = compiled_for_cpu(normalised, x)
+    with (
+        pytest.warns(DiodeWarning, match=r"hangs: took longer than 0\.01 s; it is not called"),
+        registration.using(hangs),
+    ):
+        assert compiled_for_cpu(normalised, x).count(LOOP) == plain.count(LOOP)
+    assert len(calls) == 1
+
+
+def test_a_fusion_that_is_refused_splits_a_cpus_kernel_and_results_stay_right() -> None:
     x = torch.randn(64, 96)
     plain = compiled_for_cpu(normalised, x)
     with registration.using(keep_apart):

@@ -10,6 +10,7 @@ import torch
 from tests.integration.cases import CONFIG, MAX_AUTOTUNE, inputs
 from tests.samples import H200
 from torch_diode import Candidate, Chain, Hardware, LookupTable, MMShape, ModelHeuristic, Table
+from torch_diode.candidates import candidate_space
 from torch_diode.files.tables import write_table
 from torch_diode.hardware import find, known
 from torch_diode.integration import registration
@@ -48,6 +49,16 @@ def test_a_table_named_in_the_environment_decides(tmp_path, monkeypatch):
     )
     for shown in (str(registration.explain()), str(registration.status())):
         assert shown.count(f"{note} {unmet[1]}") == 1
+
+
+def test_a_cpus_table_is_not_compared_with_triton(tmp_path):
+    problem, zen = MMShape("mm", 8, 8, 8, dtype="float32"), known("amd-zen5")
+    entry = TableEntry(Candidate("onednn"), 5.0)
+    provenance = (("torch", torch.__version__), ("triton", "1.0"))
+    write_table(Table(((zen.name, problem, (entry,)),), provenance), tmp_path / "table.json")
+    table = default_heuristic(zen, Settings(table=str(tmp_path / "table.json"), model="none"))
+    ranking = table.rank(problem, candidate_space(problem, zen, ("aten", "onednn")), zen)
+    assert ranking.note == ""
 
 
 @pytest.mark.usefixtures("fake_h200")

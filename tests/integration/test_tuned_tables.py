@@ -40,7 +40,7 @@ def compiled() -> registration.Status:
 def test_the_table_of_this_cpu_threads_and_release_decides():
     keep(tuned_folder(detect("cpu")))
     status = compiled()
-    assert "tuned table, decides alone" in status.heuristics.values()
+    assert list(status.heuristics.values()) == ["tuned table, decides alone"]
     assert registration.explain()[-1].winner.candidate == Candidate(ONEDNN)
     assert not status.notes
 
@@ -51,7 +51,7 @@ def test_the_table_of_this_cpu_threads_and_release_decides():
 def test_another_table_is_not_used_and_the_status_says_so_in_a_line(other):
     keep(replace(tuned_folder(detect("cpu")), **other))
     status = compiled()
-    assert "tuned table, decides alone" not in status.heuristics.values()
+    assert not any("tuned table" in used for used in status.heuristics.values())
     (note,) = status.notes
     assert f"{next(iter(other.values()))}" in note
     assert "is not used" in note
@@ -72,7 +72,7 @@ def test_a_named_model_or_the_switch_leaves_it_out():
 
 
 def test_its_rows_are_part_of_the_key_of_compiled_graphs():
-    before = registration._registration.matmul.decider.heuristics
+    before = registration._registration.matmul.decider
     registration.enable()
     first = before.fingerprint(["cpu"])
     keep(tuned_folder(detect("cpu")))

@@ -11,21 +11,22 @@ import pytest
 from tests.files.test_earlier_release import EARLIER
 from torch_diode.hardware import find, known
 from torch_diode.model import registry as registry_module
-from torch_diode.model.checkpoint import save_model
+from torch_diode.model.checkpoint import load_model, save_model
 from torch_diode.model.registry import (
     PURPOSE,
     SHIPPED,
     ModelPointer,
     ModelRegistry,
+    load_registered,
     model_file,
     register_model,
     shipped_folders,
     shipped_model,
 )
-from torch_diode.types.errors import EmptySelectionError, FileFaultError
+from torch_diode.types.errors import DiodeError, EmptySelectionError, FileFaultError
 from torch_diode.types.hardware import Hardware
 
-from .test_checkpoint import METADATA, known_other, network
+from .test_checkpoint import METADATA, known_other, network, rewritten
 
 
 def put(folder, hardware="nvidia-h200", name="m", suffix=".pt", heuristic="matmul"):
@@ -50,6 +51,27 @@ def test_the_users_folders_come_first(tmp_path, monkeypatch):
     assert ModelRegistry().find("matmul", known("nvidia-h200")).path == first
     monkeypatch.setenv("TORCH_DIODE_MODEL_PATH", f"{tmp_path / 'b'}:{tmp_path / 'a'}")
     assert ModelRegistry().find("matmul", known("nvidia-h200")).path == second
+
+
+def test_a_name_is_no_path(tmp_path):
+    save_model(tmp_path / "secret.pt", network().state_dict(), METADATA)
+    models = tmp_path / "models"
+    put(models)
+    registry, h200 = ModelRegistry([models]), known("nvidia-h200")
+    for name in ("../secret", "../../../secret", str(tmp_path / "secret"), "../../matmul/m", "*"):
+        assert registry.find("matmul", h200, name) is None
+        assert registry.find(name, h200) is None
+        with pytest.raises(EmptySelectionError, match="got no"):
+            load_registered(name, "nvidia-h200")
+        with pytest.raises(DiodeError, match="expected"):
+            load_registered("matmul", name)
+
+
+def test_a_model_cannot_name_a_path_as_its_hardware(tmp_path):
+    path = put(tmp_path)
+    rewritten(path, hardware="../../elsewhere")
+    with pytest.raises(FileFaultError, match="hardware"):
+        load_model(path)
 
 
 def test_a_model_can_be_selected_by_name(tmp_path):

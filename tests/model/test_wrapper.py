@@ -12,6 +12,7 @@ from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
 from torch_diode.heuristics.model import ModelHeuristic
 from torch_diode.model.checkpoint import load_model, save_model
+from torch_diode.model.registry import shipped_model
 from torch_diode.types.errors import (
     EmptySelectionError,
     FileFaultError,
@@ -71,6 +72,14 @@ def test_another_chip_family_is_refused_and_a_relative_noted(path, h200):
         "model of nvidia-h200 used on nvidia-h100"
     ]
     assert len(model.notes(h200, "2.13.0", "3.7.0")) == 2
+
+
+def test_triton_is_asked_for_on_a_gpu_alone(path, h200):
+    save_model(path, network().state_dict(), METADATA)
+    (note,) = load_model(path).notes(h200, "2.11.0", triton="")
+    assert note.endswith("which is not installed here")
+    zen = replace(known("amd-zen5"), threads=2)
+    assert shipped_model(zen).load().notes(zen, "2.13.0", triton="") == []
 
 
 def test_a_template_that_changed_since_training_is_noted(path, h200):

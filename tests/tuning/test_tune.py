@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,10 @@ from tests.cli.program import torch_diode as command
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import write_shapes
 from torch_diode.files.tables import read_table
-from torch_diode.hardware import detect
+from torch_diode.hardware import detect, known
 from torch_diode.integration.tuned_tables import TunedFolder, tuned_folder
+from torch_diode.model.registry import ModelRegistry
+from torch_diode.tuning import own_model
 from torch_diode.types.errors import DiodeError, EmptySelectionError, FileFaultError
 from torch_diode.types.problem import MMShape
 from torch_diode.types.shapes import OperationShapeSet
@@ -129,19 +132,26 @@ def test_a_dry_run_measures_nothing_and_says_what_it_would(shapes, home):
     assert not home.exists()
 
 
-def test_after_a_kill_the_next_run_goes_on_and_then_nothing_is_left(shapes, folder):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_after_a_kill_the_next_run_goes_on_and_then_nothing_is_left(number, shapes, folder):
     running = subprocess.Popen(
         [sys.executable, "-m", "torch_diode", "--device", "cpu", "tune", "--shapeset", shapes],
         env={**os.environ, "TORCH_DIODE": "0"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     parts = folder.path / "timings.parquet.parts"
     deadline = time.monotonic() + 100
     while time.monotonic() < deadline and not journaled(parts) and running.poll() is None:
         time.sleep(0.02)
-    running.send_signal(signal.SIGKILL)
-    assert running.wait() == -signal.SIGKILL
+    running.send_signal(number)
+    output, errors = running.communicate()
+    if number == signal.SIGINT:
+        assert running.returncode == 130, errors
+        assert "What is measured is kept; the same command continues" in output
+        assert "Traceback" not in errors
+        assert 0 < len(read_table(folder.table)) < PROBLEMS
     result = torch_diode.tune(shapeset=shapes, device="cpu")
     assert result.measured + result.reused == PROBLEMS
     assert result.reused > 0
@@ -149,6 +159,21 @@ def test_after_a_kill_the_next_run_goes_on_and_then_nothing_is_left(shapes, fold
     assert not parts.exists()
     again = torch_diode.tune(shapeset=shapes, device="cpu")
     assert (again.measured, again.reused) == (0, PROBLEMS)
+
+
+def test_a_table_that_is_not_of_the_timings_is_written_again(shapes, folder):
+    torch_diode.tune(shapeset=shapes, device="cpu", quick=True)
+    whole = read_table(folder.table)
+    for text in (None, "{", folder.table.read_text().replace("mm:96x512x512", "mm:96x512x999")):
+        folder.table.unlink() if text is None else folder.table.write_text(text)
+        assert torch_diode.tune(shapeset=shapes, device="cpu", quick=True).measured == 0
+        assert read_table(folder.table) == whole
+    unchanged = folder.table.stat().st_ino
+    torch_diode.tune(shapeset=shapes, device="cpu", quick=True)
+    assert folder.table.stat().st_ino == unchanged
+    folder.timings.write_bytes(b"damaged")
+    with pytest.raises(FileFaultError, match=f"tune --forget {folder.name}` deletes"):
+        torch_diode.tune(shapeset=shapes, device="cpu", quick=True)
 
 
 def journaled(parts: Path) -> bool:
@@ -185,6 +210,33 @@ def test_a_home_that_cannot_be_written_is_refused_before_the_program_runs(tmp_pa
     program.write_text("open('ran', 'w')")
     with pytest.raises(FileFaultError, match="choose another TORCH_DIODE_HOME"):
         torch_diode.tune(program)
+
+
+@pytest.mark.slow
+def test_a_model_of_this_machine_is_trained_and_decides_on_other_problems(
+    tmp_path, shapes, folder, monkeypatch
+):
+    monkeypatch.setattr(own_model, "_DRAWN_QUICKLY", 16)
+    monkeypatch.setattr(own_model, "_LARGEST", {"cpu": 512})
+    torch_diode.tune(shapeset=shapes, device="cpu", quick=True)
+    unknown = replace(detect("cpu"), threads=torch.get_num_threads() + 1)
+    (folder.path).rename(tuned_folder(unknown).path)
+    said = own_model.train_own_model(
+        unknown, tuned_folder(unknown), quick=True, device="cpu", seed=0, progress=print
+    )
+    model = ModelRegistry().find("matmul", unknown)
+    if "no model was kept" not in said:
+        assert "decides where the tuned table has no row" in said
+        assert model.path.is_relative_to(tmp_path / "home")
+        assert model.load().metadata.threads == [unknown.threads]
+    assert "knows" in own_model.train_own_model(
+        replace(known("amd-zen5"), threads=2),
+        folder,
+        quick=True,
+        device="cpu",
+        seed=0,
+        progress=print,
+    )
 
 
 def test_the_command_prints_gains_lists_and_forgets(shapes, folder):

@@ -18,7 +18,7 @@ def test_the_demo_compiles_here_and_compares_choices_for_an_h200_with_measured_t
     text = ended.stdout
     assert max(map(len, text.splitlines())) <= 100
 
-    own, far = text.split("The same on an nvidia-h200")
+    own, far = text.split("4. On an NVIDIA H200")
     assert "5 of 5 problems" in own
     chosen = re.findall(r"^ *(\d+) +mm:[\dx]+:float32:nt +(aten|onednn) ", own, re.MULTILINE)
     assert sorted(int(count) for count, _ in chosen) == [6, 6, 24]
@@ -29,7 +29,7 @@ def test_the_demo_compiles_here_and_compares_choices_for_an_h200_with_measured_t
     counts = re.findall(r"^ *(\d+) .*b?mm [\dx]+ n[nt] ", far, re.MULTILINE)
     assert sorted(map(int, counts)) == [6, 6, 6, 6, 24]
     totals = re.search(
-        r"The (\d+) of them .* (\d+) µs with ATen, (\d+) with .*\s.* (\d+) with", far
+        r"(\d+) of them are in the data .*\s.* (\d+) µs with ATen, (\d+) with .* (\d+) with", far
     )
     assert totals is not None, text
     number, _aten, ours, best = map(int, totals.groups())
@@ -37,4 +37,8 @@ def test_the_demo_compiles_here_and_compares_choices_for_an_h200_with_measured_t
     assert best <= ours
     assert str(page) in text
     assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
-    assert text.rstrip().endswith("torch-diode explain program.py")
+    assert text.split("Next, ")[1].split("torch-diode ")[1:] == [
+        "tune program.py\n    ",
+        "run program.py\n    ",
+        "explain program.py\n",
+    ]

@@ -7,7 +7,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -41,13 +41,17 @@ from torch_diode.cli.commands.using import (
     status,
     tune,
 )
-from torch_diode.cli.options.parameters import complete, repeat_options
+from torch_diode.cli.console.help import WIDTH, BriefCommand, GroupedCommands
+from torch_diode.cli.options.parameters import RUN_A_PROGRAM, complete, repeat_options
 from torch_diode.files.datasets import FORMS
 from torch_diode.types.errors import DiodeError
 
 app = typer.Typer(
     name="torch-diode",
-    help="Heuristics for torch.compile: collect timings, learn from them, decide with them.",
+    cls=GroupedCommands,
+    context_settings={"max_content_width": WIDTH},
+    help="Heuristics for torch.compile: collect timings, learn from them, decide with them. "
+    "Start with: torch-diode tune program.py",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -107,29 +111,47 @@ def settings(
     context.obj = GlobalOptions(form, seed, device)
 
 
-app.command("collect")(collect.collect)
-app.command("collect-shapeset")(collect_shapeset.collect_shapeset)
-app.command("create-validation")(create_validation.create_validation)
-app.command("train")(train.train)
-app.command("validate-model")(validate_model.validate_model)
-app.command("validate-max-autotune")(validate_max_autotune.validate_max_autotune)
-app.command("collect-and-train")(collect_and_train.collect_and_train)
-app.command("collector-example")(collector_example.collector_example)
-app.command("model-example")(model_example.model_example)
-app.command("predict")(predict.predict)
-app.command("rank")(rank.rank)
-app.command("models")(models.models)
-app.command("convert")(convert.convert)
-app.command("convert-json-to-msgpack")(convert_json_to_msgpack.convert_json_to_msgpack)
-app.command("explain", context_settings=_RUNS_A_PROGRAM)(explain.explain)
-app.command("run", context_settings=_RUNS_A_PROGRAM)(run.run)
-app.command("tune", context_settings=_RUNS_A_PROGRAM)(tune.tune)
-app.command("report")(report.report)
-app.command("completion")(completion.completion)
-app.command("stats")(stats.stats)
-app.command("status")(status.status)
-app.add_typer(table.app, name="table")
-app.command("trace", context_settings=_RUNS_A_PROGRAM)(trace.trace)
+_PANELS: dict[str, dict[str, Callable[..., None]]] = {
+    "Use it": {
+        "run": run.run,
+        "explain": explain.explain,
+        "status": status.status,
+        "completion": completion.completion,
+    },
+    "Tune for this machine": {"tune": tune.tune, "trace": trace.trace},
+    "Collect timings": {
+        "collect": collect.collect,
+        "collect-shapeset": collect_shapeset.collect_shapeset,
+        "create-validation": create_validation.create_validation,
+        "collector-example": collector_example.collector_example,
+        "convert": convert.convert,
+        "convert-json-to-msgpack": convert_json_to_msgpack.convert_json_to_msgpack,
+    },
+    "Train and check a model": {
+        "train": train.train,
+        "validate-model": validate_model.validate_model,
+        "validate-max-autotune": validate_max_autotune.validate_max_autotune,
+        "collect-and-train": collect_and_train.collect_and_train,
+        "model-example": model_example.model_example,
+    },
+    "Look": {
+        "predict": predict.predict,
+        "rank": rank.rank,
+        "models": models.models,
+        "stats": stats.stats,
+        "report": report.report,
+    },
+}
+
+for _panel, _commands in _PANELS.items():
+    for _name, _function in _commands.items():
+        app.command(
+            _name,
+            cls=BriefCommand,
+            rich_help_panel=_panel,
+            context_settings=_RUNS_A_PROGRAM if _name in RUN_A_PROGRAM else None,
+        )(_function)
+app.add_typer(table.app, name="table", rich_help_panel="Tune for this machine")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -13,7 +13,8 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -32,14 +33,14 @@ from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.grouping import group
 
 MATMUL = "mm"
-"""The decision whose logs a dataset can hold."""
+ATTENTION = "flex_attention"
 _MAGIC = b"\x1f\x8b"
 _MOST_BYTES = 1 << 30
 _HEAD_BYTES = 1 << 16
 _HEAD_NAMES = ("name", "device_capa", "numerical_features", "categorical_features")
 _VENDOR = "extern_mm"
 _CONFIG = re.compile(
-    r"type=triton_BLOCK-M=(?P<block_m>\d+)_BLOCK-K=(?P<block_k>\d+)_BLOCK-N=(?P<block_n>\d+)"
+    r"type=triton_BLOCK-M=(?P<block_m>\d+)_BLOCK-K=(?P<block_k>-?\d+)_BLOCK-N=(?P<block_n>\d+)"
     r"_numstages=(?P<num_stages>\d+)_numwarps=(?P<num_warps>\d+)"
 )
 _GROUP_M = 8
@@ -61,25 +62,53 @@ def decision_of(path: Path) -> str:
     return str(head["name"]) if isinstance(head, dict) and set(head) >= set(_HEAD_NAMES) else ""
 
 
+@dataclass(frozen=True)
+class Log:
+    """A log's timings with a column for each feature, and what is known of them all."""
+
+    table: pa.Table
+    hardware: str
+    provenance: Mapping[str, tuple[str, ...]]
+
+    def numbers(self, name: str) -> npt.NDArray[Any]:
+        """A feature's numbers, or the times in milliseconds."""
+        return np.asarray(self.table.column(name).to_numpy())
+
+    def texts(self, name: str) -> npt.NDArray[Any]:
+        """A feature's texts; dtypes without torch's prefix."""
+        column = self.table.column(name).combine_chunks()
+        names = [text.removeprefix("torch.") for text in column.dictionary.to_pylist()]
+        return np.asarray(np.array(names)[column.indices.to_numpy()])
+
+    def check_features(self, decision: str, names: Iterable[str]) -> None:
+        """Raise where the log has not these features."""
+        for name in names:
+            if name not in self.table.column_names:
+                raise InvalidValueError(
+                    f"got no feature {name!r}; expected it in a log of {decision}"
+                )
+
+
 def read_autoheuristic(path: str | os.PathLike[str]) -> Dataset:
     """The timings of a log of matrix multiplications. A time of `inf` did not run; of timings made
     repeatedly, the median is kept."""
     with naming_file(path):
-        file = Path(path)
-        data = _content(file)
-        head, table = _parse(data)
-        if head["name"] != MATMUL:
-            raise InvalidValueError(
-                f"got a log of {head['name']!r:.40}; expected {MATMUL!r}: datasets hold matrix "
-                "multiplications only"
-            )
-        provenance = {
-            "source": (f"PyTorch AutoHeuristic log {file.name}",),
-            "collected": (time.strftime("%Y-%m-%d", time.gmtime(file.stat().st_mtime)),),
-            "timed_by": ("Inductor's autotuning, with the launch",),
-        }
-        hardware = _hardware(file, head["device_capa"])
-        return Dataset(_merge_repeats(_matmuls(table, hardware)), provenance)
+        log = read_log(path, MATMUL)
+        return Dataset(merge_repeats(_matmuls(log)), log.provenance)
+
+
+def read_log(path: str | os.PathLike[str], decision: str) -> Log:
+    """A log of this decision."""
+    file = Path(path)
+    head, table = _parse(_content(file))
+    if head["name"] != decision:
+        raise InvalidValueError(f"got a log of {head['name']!r:.40}; expected {decision!r}")
+    provenance = {
+        "source": (f"PyTorch AutoHeuristic log {file.name}",),
+        "collected": (time.strftime("%Y-%m-%d", time.gmtime(file.stat().st_mtime)),),
+        "timed_by": ("Inductor's autotuning, with the launch",),
+    }
+    return Log(table, _hardware(file, head["device_capa"]), provenance)
 
 
 def _stream(raw: Any) -> BinaryIO:
@@ -144,21 +173,19 @@ def _hardware(path: Path, capability: Any) -> str:
     return max(named, key=len)
 
 
-def _matmuls(log: pa.Table, hardware: str) -> pa.Table:
+def _matmuls(log: Log) -> pa.Table:
     """A dataset's columns, one row per line; matrices that are neither row-major nor column-major
     are left out."""
-    for name in (*_NUMBERS, *_TEXTS):
-        if name not in log.column_names:
-            raise InvalidValueError(f"got no feature {name!r}; expected it in a log of {MATMUL}")
-    m, k, n, *strides = (log.column(name).to_numpy() for name in _NUMBERS)
+    log.check_features(MATMUL, (*_NUMBERS, *_TEXTS))
+    m, k, n, *strides = (log.numbers(name) for name in _NUMBERS)
     plain_a, transposed_a = _orders(m, k, *strides[:2])
     plain_b, transposed_b = _orders(k, n, *strides[2:])
-    dtype, other, tf32 = (_texts(log, name) for name in _TEXTS)
+    dtype, other, tf32 = (log.texts(name) for name in _TEXTS)
     if (dtype != other).any():
         raise InvalidValueError("got operands of two dtypes; expected one")
     columns: dict[str, Any] = {
-        "hardware": _repeated(hardware, len(m)),
-        "op": _repeated(MATMUL, len(m)),
+        "hardware": repeated(log.hardware, len(m)),
+        "op": repeated(MATMUL, len(m)),
         "M": m,
         "N": n,
         "K": k,
@@ -166,9 +193,9 @@ def _matmuls(log: pa.Table, hardware: str) -> pa.Table:
         "transpose_a": ~plain_a,
         "transpose_b": ~plain_b,
         "tf32": tf32 == "True",
-        "bias": _repeated("none", len(m)),
-        **_candidates(log.column("choice").combine_chunks()),
-        "time_us": log.column("feedback").to_numpy() * 1e3,
+        "bias": repeated("none", len(m)),
+        **_candidates(log.table.column("choice").combine_chunks()),
+        "time_us": log.numbers("feedback") * 1e3,
     }
     usable = (plain_a | transposed_a) & (plain_b | transposed_b)
     return pa.table(columns).filter(pa.array(usable)).combine_chunks()
@@ -181,13 +208,8 @@ def _orders(rows: Any, columns: Any, row_step: Any, column_step: Any) -> tuple[M
     return plain, transposed
 
 
-def _texts(log: pa.Table, name: str) -> npt.NDArray[Any]:
-    column = log.column(name).combine_chunks()
-    names = [text.removeprefix("torch.") for text in column.dictionary.to_pylist()]
-    return np.asarray(np.array(names)[column.indices.to_numpy()])
-
-
-def _repeated(text: str, count: int) -> pa.DictionaryArray:
+def repeated(text: str, count: int) -> pa.DictionaryArray:
+    """A text column of one text."""
     return pa.DictionaryArray.from_arrays(np.zeros(count, np.int16), [text])
 
 
@@ -201,16 +223,21 @@ def _candidates(choices: pa.DictionaryArray) -> dict[str, Any]:
 def _candidate(choice: str) -> Candidate:
     if choice == _VENDOR:
         return Candidate(ATEN)
-    match = _CONFIG.fullmatch(choice)
-    if match is None:
-        raise InvalidValueError(
-            f"got choice {choice!r:.90}; expected {_VENDOR} or type=triton_BLOCK-M=64_BLOCK-K=…"
-        )
-    fields = {name: int(text) for name, text in match.groupdict().items()}
+    fields = config_fields(choice, f"{_VENDOR} or ")
     return Candidate("triton::mm", TritonGEMMConfig(**fields, group_m=_GROUP_M))
 
 
-def _merge_repeats(rows: pa.Table) -> pa.Table:
+def config_fields(choice: str, others: str = "") -> dict[str, int]:
+    """The config in a choice's name."""
+    match = _CONFIG.fullmatch(choice)
+    if match is None:
+        raise InvalidValueError(
+            f"got choice {choice!r:.90}; expected {others}type=triton_BLOCK-M=64_BLOCK-K=…"
+        )
+    return {name: int(text) for name, text in match.groupdict().items()}
+
+
+def merge_repeats(rows: pa.Table) -> pa.Table:
     """One row for each problem and candidate, with the median of its times."""
     times = rows.column("time_us").to_numpy()
     if not (times > 0).all():
@@ -238,7 +265,7 @@ def _merge_repeats(rows: pa.Table) -> pa.Table:
         "spread": pa.array(spread, mask=ran < 2),
         "repeats": np.minimum(np.maximum(ran, 1), _MOST_REPEATS),
         "status": pa.array(np.where(ran > 0, "ok", "failed")),
-        "method": _repeated("feedback", len(same)),
+        "method": repeated("feedback", len(same)),
     }
     table = rows.drop_columns("time_us").take(pa.array(same.first))
     for name, values in merged.items():

@@ -168,6 +168,8 @@ def _is_transposed(raw: dict[str, Any]) -> bool:
 
 
 def _dtype(name: Any) -> str:
+    if isinstance(name, dict):  # as version 1 wrote it in MessagePack
+        name = name.get("__torch_dtype__")
     return str(name).removeprefix("torch.")
 
 

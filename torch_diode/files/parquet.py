@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -22,69 +23,100 @@ from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError
 
 _METADATA_KEY = b"torch_diode"
-_FLOATS = [c.name for c in spec.COLUMNS if c.type == pa.float32()]
-_OTHERS = [c.name for c in spec.COLUMNS if c.type != pa.float32()]
+_KIND = "dataset"
+
+Provenance = Mapping[str, tuple[str, ...]]
+Columns = Sequence[spec.Column]
 
 
 def write_parquet(path: str | os.PathLike[str], dataset: Dataset, overwrite: bool = True) -> None:
     """Write a dataset as a Parquet file atomically."""
-    metadata = json.dumps(header("dataset", spec.SCHEMA_VERSION, dataset.provenance))
-    # As a stream: pyarrow takes no path that is not UTF-8.
-    with replacing(path, overwrite) as temporary, temporary.open("wb") as stream:
-        pq.write_table(
-            dataset.table.replace_schema_metadata({_METADATA_KEY: metadata}),
-            stream,
-            compression="zstd",
-            compression_level=9,
-            use_dictionary=_OTHERS,
-            use_byte_stream_split=_FLOATS,
-            write_page_checksum=True,
-        )
+    write_columns(path, dataset.table, dataset.provenance, _KIND, spec.COLUMNS, overwrite)
 
 
 def read_parquet(path: str | os.PathLike[str]) -> Dataset:
     """A dataset from a Parquet file, its checksums verified."""
     with naming_file(path):
-        try:
-            return _read(Path(path))
-        except (pa.ArrowException, OverflowError, MemoryError, UnicodeDecodeError) as fault:
-            raise InvalidValueError(f"not a whole Parquet file: {_sentence(fault)}") from None
-        except OSError as fault:
-            if fault.errno is not None:
-                raise
-            raise InvalidValueError(f"not a whole Parquet file: {_sentence(fault)}") from None
+        return Dataset(*read_columns(path, _KIND, spec.COLUMNS))
 
 
-def _read(path: Path) -> Dataset:
+def write_columns(
+    path: str | os.PathLike[str],
+    table: pa.Table,
+    provenance: Provenance,
+    kind: str,
+    columns: Columns,
+    overwrite: bool,
+) -> None:
+    """Write the columns of any kind of dataset."""
+    metadata = json.dumps(header(kind, spec.SCHEMA_VERSION, provenance))
+    # As a stream: pyarrow takes no path that is not UTF-8.
+    with replacing(path, overwrite) as temporary, temporary.open("wb") as stream:
+        pq.write_table(
+            table.replace_schema_metadata({_METADATA_KEY: metadata}),
+            stream,
+            compression="zstd",
+            compression_level=9,
+            use_dictionary=[c.name for c in columns if c.type != pa.float32()],
+            use_byte_stream_split=[c.name for c in columns if c.type == pa.float32()],
+            write_page_checksum=True,
+        )
+
+
+def read_columns(
+    path: str | os.PathLike[str], kind: str, columns: Columns
+) -> tuple[pa.Table, Provenance]:
+    """The columns and the provenance of a file of this kind."""
+    try:
+        return _read_whole(Path(path), kind, {column.name for column in columns})
+    except (pa.ArrowException, OverflowError, MemoryError, UnicodeDecodeError) as fault:
+        raise InvalidValueError(f"not a whole Parquet file: {_sentence(fault)}") from None
+    except OSError as fault:
+        if fault.errno is not None:
+            raise
+        raise InvalidValueError(f"not a whole Parquet file: {_sentence(fault)}") from None
+
+
+def is_of_kind(path: str | os.PathLike[str], kind: str) -> bool:
+    """True if a Parquet file's header says that it is of this kind."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+        data = json.loads(metadata.get(_METADATA_KEY, b"null"))
+    except (pa.ArrowException, OSError, ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and data.get("format") == f"torch-diode {kind}"
+
+
+def _read_whole(path: Path, kind: str, names: Set[str]) -> tuple[pa.Table, Provenance]:
     data = read_whole(path)
     if not data:
         raise InvalidValueError("got an empty file; expected a dataset")
     with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as file:
         rows = file.metadata.num_rows
-        provenance = _provenance(file.metadata.metadata or {})
+        provenance = _provenance(file.metadata.metadata or {}, kind)
         if not 0 <= rows <= 1000 * len(data) + 1_000_000:
             raise InvalidValueError(f"got {rows} rows in {len(data)} bytes; the file is damaged")
         # Column by column, each made one array at once: the whole is never held twice.
-        arrays = {name: _column(file, name) for name in file.schema_arrow.names}
+        arrays = {name: _column(file, name, names) for name in file.schema_arrow.names}
     for name, array in arrays.items():
         if len(array) != rows:
             raise InvalidValueError(f"got {len(array)} values of {name!r} for {rows} rows")
-    return Dataset(pa.table(arrays), provenance)
+    return pa.table(arrays), provenance
 
 
-def _provenance(metadata: dict[bytes, bytes]) -> dict[str, tuple[str, ...]]:
+def _provenance(metadata: dict[bytes, bytes], kind: str) -> Provenance:
     if _METADATA_KEY not in metadata:
         raise InvalidValueError("got Parquet without torch-diode's header; expected a dataset")
     try:
         data: Any = json.loads(metadata[_METADATA_KEY])
     except (ValueError, RecursionError):
         raise InvalidValueError("got a header that is not JSON; the file is damaged") from None
-    check_header(data, "dataset", spec.SCHEMA_VERSION)
+    check_header(data, kind, spec.SCHEMA_VERSION)
     return provenance_of(data)
 
 
-def _column(file: pq.ParquetFile, name: str) -> pa.Array:
-    if name not in spec.BY_NAME:
+def _column(file: pq.ParquetFile, name: str, names: Set[str]) -> pa.Array:
+    if name not in names:
         raise InvalidValueError(f"got an unknown column {name!r:.80}; expected a dataset's")
     column = file.read(columns=[name], use_threads=False).column(0)
     column.validate(full=True)

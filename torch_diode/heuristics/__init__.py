@@ -9,6 +9,7 @@ from torch_diode._exports import on_first_use
 
 if TYPE_CHECKING:
     from torch_diode.heuristics.analytical import AnalyticalHeuristic as AnalyticalHeuristic
+    from torch_diode.heuristics.attention_table import AttentionTable as AttentionTable
     from torch_diode.heuristics.base import Heuristic as Heuristic
     from torch_diode.heuristics.chain import Chain as Chain
     from torch_diode.heuristics.custom import CustomHeuristic as CustomHeuristic
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _EXPORTS = {
     "analytical": "AnalyticalHeuristic",
+    "attention_table": "AttentionTable",
     "base": "Heuristic",
     "chain": "Chain",
     "custom": "CustomHeuristic heuristic",

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from torch_diode.candidates.space import position_of
 from torch_diode.heuristics.base import Heuristic, digest
-from torch_diode.heuristics.questions import QUESTIONS, KernelConfig, Node, Question
-from torch_diode.heuristics.time_limit import call_within
-from torch_diode.types.candidate import Candidate, TritonGEMMConfig
+from torch_diode.heuristics.questions import QUESTIONS, Node, Question
+from torch_diode.heuristics.time_limit import Result, call_within
+from torch_diode.types.candidate import Candidate, KernelConfig, TritonGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import DiodeError, InvalidValueError
 from torch_diode.types.hardware import Hardware
@@ -68,7 +68,7 @@ class CustomFunction:
     """A user's function, its name and its fingerprint."""
 
     seconds = 10.0
-    """Time limit of a matmul's ranking, which runs on a thread of its own: a function that takes
+    """Time limit of an answer, which is computed on a thread of its own: a function that takes
     longer is not called again, and a compile leaves its decisions to torch."""
 
     def __init__(self, fn: Callable[..., Any], name: str = "") -> None:
@@ -90,6 +90,17 @@ class CustomFunction:
         path = getattr(self.fn, "__qualname__", type(self.fn).__qualname__)
         return digest("custom", self.name, f"{module}.{path}", str(version), text)
 
+    def _in_time(self, call: Callable[[], Result]) -> Result:
+        if self._is_too_slow:
+            raise DiodeError(f"{self.name}: took longer than {self.seconds:g} s before")
+        try:
+            return call_within(self.seconds, call)
+        except TimeoutError:
+            self._is_too_slow = True
+            raise DiodeError(
+                f"{self.name}: took longer than {self.seconds:g} s; it is not called again"
+            ) from None
+
 
 class CustomAnswer(CustomFunction):
     """Calls a function that answers the questions of one decision of Inductor's; None abstains."""
@@ -100,7 +111,7 @@ class CustomAnswer(CustomFunction):
 
     def __call__(self, question: Question) -> Any:
         """The function's answer, unchecked."""
-        return self.fn(question)
+        return self._in_time(lambda: self.fn(question))
 
     def fingerprint(self) -> str:
         """That of the function, for this decision."""
@@ -127,17 +138,6 @@ class CustomHeuristic(CustomFunction, Heuristic):
         if not len(order):
             return None
         return Ranking(order, np.full(len(candidates), np.nan), self.name)
-
-    def _in_time(self, call: Callable[[], Positions]) -> Positions:
-        if self._is_too_slow:
-            raise DiodeError(f"{self.name}: took longer than {self.seconds:g} s before")
-        try:
-            return call_within(self.seconds, call)
-        except TimeoutError:
-            self._is_too_slow = True
-            raise DiodeError(
-                f"{self.name}: took longer than {self.seconds:g} s; it is not called again"
-            ) from None
 
     def _order(self, problem: MMShape, candidates: Candidates) -> Positions:
         view = CandidateView(candidates)

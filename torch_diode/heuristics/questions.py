@@ -8,11 +8,16 @@ checks its answer: one that Inductor cannot compile must not reach it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from torch_diode.types.candidate import KernelConfig
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
+
+if TYPE_CHECKING:
+    from torch_diode.candidates.gpu.attention import Table
 
 LONGEST_PERSISTENT = 16 * 1024
 """The longest row that Inductor itself ever keeps in registers."""
@@ -38,6 +43,10 @@ class Question:
         """The answer in Inductor's form; raises for one it cannot use."""
         if not isinstance(answer, bool):
             raise self._refused(answer, "True, False or None")
+        return answer
+
+    def fitting(self, answer: Any) -> Any:
+        """The answer without what cannot run on this hardware."""
         return answer
 
     def __str__(self) -> str:
@@ -165,43 +174,6 @@ class FusionPriority(Question):
 
 
 @dataclass(frozen=True)
-class KernelConfig:
-    """Block sizes by Inductor's names, stages and warps of one kernel."""
-
-    blocks: tuple[tuple[str, int], ...]
-    num_stages: int
-    num_warps: int
-
-    def __getitem__(self, name: str) -> int:
-        return dict(self.blocks)[name]
-
-    def changed(self, **given: int) -> KernelConfig:
-        """A copy with other values: `num_warps=8`, or blocks by name: `BLOCK_M=64`."""
-        blocks = dict(self.blocks)
-        unknown = given.keys() - blocks.keys() - {"num_stages", "num_warps"}
-        if unknown:
-            raise InvalidValueError(
-                f"KernelConfig: got {', '.join(sorted(unknown))}; expected num_stages, num_warps "
-                f"or one of {', '.join(blocks)}"
-            )
-        return replace(
-            self,
-            blocks=tuple((name, given.get(name, size)) for name, size in self.blocks),
-            num_stages=given.get("num_stages", self.num_stages),
-            num_warps=given.get("num_warps", self.num_warps),
-        )
-
-    def __str__(self) -> str:
-        sizes = "x".join(str(size) for _, size in self.blocks)
-        return f"{sizes} stages={self.num_stages} warps={self.num_warps}"
-
-
-def _fits_within(config: KernelConfig, own: KernelConfig) -> bool:
-    within = all(size <= own[name] for name, size in config.blocks)
-    return within and config.num_stages <= own.num_stages
-
-
-@dataclass(frozen=True)
 class ConfigQuestion(Question):
     """The configs among which max-autotune chooses a kernel; an answer may leave some out, reorder
     them and change their values."""
@@ -268,12 +240,60 @@ class Attention(ConfigQuestion):
     dtype: str
     queries: int
     """Length of the sequence; 0 where this release of torch does not say."""
+    tf32: bool = False
+    """True if float32 products may be computed in TF32."""
+    value_dim: int = 0
+    """Head dimension of the values; 0 for the same."""
+
+    def fits(self, config: KernelConfig) -> bool | None:
+        """True if a kernel of this config was compiled and fits the chip, False if it does not
+        fit; None if it was never compiled."""
+        from torch_diode.candidates.gpu.attention import fits_chip
+
+        row = self._measured.get(config)
+        if row is None:
+            return None
+        fits = fits_chip(row, self.hardware)
+        # With smaller values it needs less.
+        return fits or (False if self._tables[0] else None)
+
+    @property
+    def fitting_configs(self) -> tuple[KernelConfig, ...]:
+        """The configs known to fit the chip; none for a chip without measurements."""
+        return tuple(config for config in self._measured if self.fits(config))
+
+    def fitting(self, answer: Any) -> Any:
+        """Those not known to exceed the chip or, if all do, the one nearest to the last, which
+        is Inductor's own beside those of max-autotune."""
+        kept = tuple(config for config in answer if self.fits(config) is not False)
+        if kept or not answer:
+            return kept
+        from torch_diode.candidates.gpu.attention import nearest_that_fits
+
+        nearest = nearest_that_fits(answer[-1], self._measured, self.hardware)
+        return answer if nearest is None else (nearest,)
+
+    @property
+    def _measured(self) -> Table:
+        return self._tables[0] or self._tables[1]
+
+    @cached_property
+    def _tables(self) -> tuple[Table, Table]:
+        """The kernels measured with these head dimensions, and those with larger values."""
+        from torch_diode.candidates.gpu.attention import measured_attention
+
+        precision = "tf32" if self.tf32 and self.dtype == "float32" else self.dtype
+        values = self.value_dim or self.head_dim
+        measured = partial(measured_attention, self.asks, precision, self.hardware, self.head_dim)
+        return measured(values), measured() if values < self.head_dim else {}
 
     def _check_config(self, config: Any) -> None:
-        """No larger than one of Inductor's own: it then needs no more shared memory, and divides
-        the blocks of a mask that Inductor's divides."""
+        """One that was compiled and fits, or no larger than one of Inductor's own: it then needs
+        no more shared memory, and divides the blocks of a mask that Inductor's divides."""
         super()._check_config(config)
-        if not any(_fits_within(config, own) for own in self.default):
+        if self.fits(config):
+            return
+        if not any(config.is_within(own) for own in self.default):
             raise self._refused(config, "blocks and stages within those of one config of `default`")
 
 

@@ -3,11 +3,49 @@
 from __future__ import annotations
 
 import contextvars
+import queue
 import threading
+from collections import deque
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+
+
+class _Worker:
+    """A thread for one call after another: starting one per call takes several times as long."""
+
+    def __init__(self) -> None:
+        self.calls: queue.SimpleQueue[tuple[Callable[[], Any], queue.SimpleQueue[Any]]]
+        self.calls = queue.SimpleQueue()
+        self.thread = threading.Thread(target=self._serve, name="torch-diode-rule", daemon=True)
+        self.thread.start()
+
+    def _serve(self) -> None:
+        while True:
+            call, answers = self.calls.get()
+            result, fault = None, None
+            try:
+                result = call()
+            except BaseException as caught:  # noqa: BLE001 - raised again by the caller
+                fault = caught
+            _idle.append(self)
+            answers.put((result, fault))
+            del call, answers, result, fault  # the next call may be hours away
+
+
+_idle: deque[_Worker] = deque()
+
+
+def _worker() -> _Worker:
+    """One that waits for a call; those of a process that forked this one are gone."""
+    while True:
+        try:
+            worker = _idle.pop()
+        except IndexError:
+            return _Worker()
+        if worker.thread.is_alive():
+            return worker
 
 
 def call_within(seconds: float, call: Callable[[], Result]) -> Result:
@@ -16,21 +54,13 @@ def call_within(seconds: float, call: Callable[[], Result]) -> Result:
     It runs on a thread of its own, since nothing else can be left while it hangs. One that never
     returns goes on there until the process ends.
     """
-    results: list[Result] = []
-    faults: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(call())
-        except BaseException as fault:  # noqa: BLE001 - raised again below
-            faults.append(fault)
-
+    answers: queue.SimpleQueue[tuple[Result, BaseException | None]] = queue.SimpleQueue()
     context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(run,), name="torch-diode-rule", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if faults:
-        raise faults[0]
-    if not results:
-        raise TimeoutError
-    return results[0]
+    _worker().calls.put((lambda: context.run(call), answers))
+    try:
+        result, fault = answers.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError from None
+    if fault is not None:
+        raise fault
+    return result

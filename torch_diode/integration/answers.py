@@ -1,4 +1,5 @@
-"""The integration of decisions beyond matmul: each is taken by a function, where there is one."""
+"""The integrations of decisions beyond matmul: each is taken by a function, where there is one, and
+flex attention's configs are limited to those that fit the chip."""
 
 from __future__ import annotations
 
@@ -9,23 +10,30 @@ from typing import TYPE_CHECKING, Any
 import torch_diode
 from torch_diode.integration.base import ON, ChoicesIntegration
 from torch_diode.integration.hooks import torch_compat
+from torch_diode.integration.hooks.device_hardware import GPU_KINDS, hardware_of
 from torch_diode.integration.hooks.fallback import Abstained, Fallback, NotApplicable
 from torch_diode.integration.settings import Settings
 
 if TYPE_CHECKING:
+    from torch_diode.heuristics.custom import CustomAnswer
     from torch_diode.heuristics.questions import Question
     from torch_diode.integration.deciding.record import AnswerRecord
 
 
+ATTENTION = "attention"
+WHAT_FITS = "what fits"
+
+
 class AnswersIntegration(ChoicesIntegration):
-    """Reductions, fusion, convolutions and flex attention, by the functions of the settings: of
-    those for a decision the first that does not abstain answers.
+    """Reductions, fusion and convolutions, by the functions of the settings: of those for a
+    decision the first that does not abstain answers.
 
     Installed only while there are such functions, and overrides only the hooks of their decisions.
     """
 
     name = "answers"
     falls_back = True
+    takes_attention = False
 
     def __init__(self, fallback: Fallback) -> None:
         super().__init__()
@@ -34,9 +42,18 @@ class AnswersIntegration(ChoicesIntegration):
         self._record: AnswerRecord | None = None
 
     @property
+    def functions(self) -> tuple[CustomAnswer, ...]:
+        """Those of the settings for decisions of this integration."""
+        return tuple(
+            each
+            for each in self.settings.answers
+            if (each.decision == ATTENTION) is self.takes_attention
+        )
+
+    @property
     def hooks(self) -> tuple[str, ...]:  # type: ignore[override]
         """The methods of this release for the decisions there are functions for."""
-        return torch_compat.answer_hooks(each.decision for each in self.settings.answers)
+        return torch_compat.answer_hooks(each.decision for each in self.functions)
 
     @property
     def record(self) -> AnswerRecord:
@@ -49,8 +66,8 @@ class AnswersIntegration(ChoicesIntegration):
 
     def status(self) -> tuple[str, str]:
         """The state, with the functions by their decision."""
-        functions = ", ".join(f"{each.name} ({each.decision})" for each in self.settings.answers)
-        return self.state, f"{functions}: {self.detail}" if self.detail else functions
+        functions = ", ".join(f"{each.name} ({each.decision})" for each in self.functions)
+        return self.state, ": ".join(filter(None, (functions, self.detail)))
 
     def mixin(self, handler: Any) -> type:
         """A class with those methods: each gets torch's own answer first, then asks."""
@@ -75,20 +92,23 @@ class AnswersIntegration(ChoicesIntegration):
     def _answer(self, build: Callable[[], Question]) -> Any:
         from torch_diode.integration.deciding.record import Answered
 
-        if torch_compat.batch_invariant():
-            raise NotApplicable  # sizes must not change how anything is computed
         start = time.perf_counter_ns()
         question = build()
-        asked = [each for each in self.settings.answers if each.decision == question.decision]
+        answer, source = self._decide(question)
+        took_us = (time.perf_counter_ns() - start) / 1000
+        self.fallback.decided()
+        self.record.add(Answered(question, answer, source, took_us))
+        return None if self.settings.mode == "observe" else answer
+
+    def _decide(self, question: Question) -> tuple[Any, str]:
+        """An answer and the function's name; raises if all abstain."""
+        if torch_compat.batch_invariant():
+            raise NotApplicable  # sizes must not change how anything is computed
+        asked = [each for each in self.functions if each.decision == question.decision]
         for function in asked:
             answer = function(question)
-            if answer is None:
-                continue
-            checked = question.checked(answer)
-            took_us = (time.perf_counter_ns() - start) / 1000
-            self.fallback.decided()
-            self.record.add(Answered(question, checked, function.name, took_us))
-            return None if self.settings.mode == "observe" else checked
+            if answer is not None:
+                return question.checked(answer), function.name
         names = ", ".join(function.name for function in asked)
         raise Abstained(f"{names} abstained on {question.decision} ({question.asks})")
 
@@ -98,5 +118,56 @@ class AnswersIntegration(ChoicesIntegration):
             return ""
         from torch_diode.heuristics.base import digest
 
-        functions = [each.fingerprint() for each in self.settings.answers]
+        functions = [each.fingerprint() for each in self.functions]
         return digest(torch_diode.__version__, *functions)
+
+
+class AttentionIntegration(AnswersIntegration):
+    """Flex attention: a function's configs or Inductor's own, without those known not to fit the
+    chip. Where none of them fits, the nearest smaller one that does: there is no other kernel to
+    fall back to, and the compile would fail."""
+
+    name = ATTENTION
+    takes_attention = True
+
+    @property
+    def hooks(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The methods of this release; installed without functions too."""
+        return torch_compat.answer_hooks([ATTENTION])
+
+    def _decide(self, question: Question) -> tuple[Any, str]:
+        try:
+            answer, source = super()._decide(question)
+        except (Abstained, NotApplicable) as reason:
+            answer, source = self._shortlist(question)
+            fitting = question.fitting(answer)
+            if fitting == question.default:
+                if self.functions:
+                    raise
+                raise NotApplicable from reason
+            return fitting, source if answer != question.default else WHAT_FITS
+        fitting = question.fitting(answer)
+        return fitting, source if fitting == answer else f"{source}, {WHAT_FITS}"
+
+    def _shortlist(self, question: Any) -> tuple[tuple[Any, ...], str]:
+        """The shipped table's shortlist for max-autotune; it decides nothing alone."""
+        from torch_diode.heuristics.attention_table import shipped_table
+
+        table = None if torch_compat.batch_invariant() else shipped_table(question.hardware)
+        shortlist = table.shortlist(question) if table is not None else None
+        if table is None or shortlist is None:
+            return question.default, ""
+        return shortlist, f"{table.name} of {table.hardware}"
+
+    def fingerprint(self, devices: Iterable[Any]) -> str:
+        """That of the functions and, on GPUs, of what is known to fit."""
+        gpus = [device for device in devices if device.type in GPU_KINDS]
+        functions = super().fingerprint(devices) if gpus or self.functions else ""
+        if not functions:
+            return ""
+        from torch_diode.candidates.gpu.attention import measured_digest
+        from torch_diode.heuristics.attention_table import shipped_table
+
+        tables = [shipped_table(hardware_of(device)) for device in gpus]
+        shipped = [table.fingerprint() for table in tables if table is not None]
+        return "".join([functions, measured_digest(), *shipped])

@@ -61,6 +61,8 @@ def check_versions(
     from torch_diode.heuristics.table import LookupTable
 
     if type(heuristic) is LookupTable and not heuristic.template_hashes:
+        if hardware.kind == "cpu":  # whose kernels need no triton
+            versions = {"torch": versions["torch"]}
         return heuristic.compared_with(hashes, versions, heuristic.strict or settings.strict)
     return heuristic
 
@@ -83,7 +85,8 @@ def why_no_heuristic(settings: Settings, hardware: Hardware) -> str:
         return "no model, as TORCH_DIODE_MODEL says"
     if settings.strict:
         return f"{NO_MODEL} of this very torch and triton, which strict asks for"
-    return f"{NO_MODEL}; {TUNING}" if hardware.kind == "cpu" else NO_MODEL
+    can_tune = hardware.kind == "cpu" or hardware.name.startswith("nvidia-")
+    return f"{NO_MODEL}; {TUNING}" if can_tune else NO_MODEL
 
 
 def uses_tuned(settings: Settings) -> bool:

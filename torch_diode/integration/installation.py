@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from torch_diode import _distribution
-from torch_diode.integration.answers import AnswersIntegration
+from torch_diode.integration.answers import AnswersIntegration, AttentionIntegration
 from torch_diode.integration.base import FAILED, OFF, ON, BaseIntegration
 from torch_diode.integration.discovery import Offers
 from torch_diode.integration.hooks.cache_key import CacheKeys
@@ -36,6 +36,7 @@ class Registration:
         self.fallback = Fallback()
         self.matmul = MatmulIntegration(fallback=self.fallback)
         self.answers = AnswersIntegration(self.fallback)
+        self.attention = AttentionIntegration(self.fallback)
         self.offers = Offers(self.fallback)
         self.handler = HandlerSlot(self.fallback, self.discover)
         self.cache_keys = CacheKeys(self.fallback, self.discover)
@@ -83,7 +84,8 @@ class Registration:
             if not has_torch():
                 raise MissingPartError("torch: not installed; install torch 2.9 or later")
             self.matmul.change(settings)
-            for integration in (self.matmul, *self.offers.usable(), *more):
+            self.attention.settings = settings
+            for integration in (self.matmul, self.attention, *self.offers.usable(), *more):
                 self._install(integration)
             self._change_answers(settings)
 
@@ -93,7 +95,7 @@ class Registration:
             self._uninstall(self.answers)
             self.active.remove(self.answers)
         self.answers.settings = settings
-        if settings.answers:
+        if self.answers.functions:
             self._install(self.answers)
 
     def _install(self, integration: BaseIntegration) -> None:

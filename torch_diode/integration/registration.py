@@ -162,9 +162,24 @@ def enabled_unless_off() -> Iterator[None]:
 
 def explain() -> Decisions:
     """The recorded decisions, oldest first; prints as a table."""
-    decisions = _registration.matmul.record.explain(_registration.answers.record)
+    answers = (*_registration.attention.record, *_registration.answers.record)
+    decisions = _registration.matmul.record.explain(answers)
     decisions.notes = _registration.matmul.notes()
+    if not decisions and _registration.active:
+        decisions.notes += _why_no_decisions()
     return decisions
+
+
+def _why_no_decisions() -> tuple[str, ...]:
+    """Why torch decided everything so far, a sentence per reason."""
+    abstentions = _registration.fallback.counters.abstentions
+    if not abstentions:
+        loaded = _registration.matmul.loaded().items()
+        return (
+            "no matmul was compiled in this process; graphs from torch's cache keep their kernels",
+            *(f"{name}: {text}" for name, text in loaded),
+        )
+    return tuple(f"torch decided: {reason}" for reason, _ in abstentions.most_common())
 
 
 def probe() -> Status:

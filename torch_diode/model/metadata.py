@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from torch_diode.model.features.names import (
 from torch_diode.model.networks import LIBRARY
 from torch_diode.types.errors import FileFaultError
 from torch_diode.types.problem import LAYOUTS, OPS
+from torch_diode.types.validation import SLUG
 
 if TYPE_CHECKING:
     from torch_diode.model.evaluation.scoring import Evaluation
@@ -152,6 +154,11 @@ def _check_fields(cls: type[ModelMetadata], data: Mapping[str, Any], source: str
                 f"{source}: got {data.get(known.name)!r:.40} as {known.name}; expected "
                 f"{annotation}; the file is damaged or of another release"
             )
+    if not re.fullmatch(SLUG, data["hardware"]):
+        raise FileFaultError(
+            f"{source}: got {data['hardware']!r:.40} as hardware; expected a name such as "
+            "nvidia-h200"
+        )
     unknown = set(data) - {known.name for known in fields(cls)}
     if unknown:
         raise FileFaultError(f"{source}: got unknown metadata {min(unknown)!r:.40}; expected none")

@@ -183,11 +183,14 @@ class ModelWrapper:
         caveats = []
         if hardware.name != self.metadata.hardware:
             caveats.append(f"model of {self.metadata.hardware} used on {hardware.name}")
-        pairs = (("torch", torch, self.metadata.torch), ("triton", triton, self.metadata.triton))
+        pairs = [("torch", torch, self.metadata.torch)]
+        if hardware.kind != "cpu":  # whose kernels need no triton
+            pairs.append(("triton", triton, self.metadata.triton))
         for name, here, trained in pairs:
             if not same_release(here, trained):
                 under = ", ".join(trained) or "of no recorded release"
-                caveats.append(f"model trained under {name} {under}, this is {here}")
+                now = f"this is {here}" if here else "which is not installed here"
+                caveats.append(f"model trained under {name} {under}, {now}")
         known = {text.partition("=")[0] for text in self.metadata.template_hashes}
         changed = [
             name
@@ -195,7 +198,10 @@ class ModelWrapper:
             if name in known and f"{name}={text}" not in self.metadata.template_hashes
         ]
         if changed:
-            caveats.append(f"template changed since the model was trained: {', '.join(changed)}")
+            caveats.append(
+                f"template changed since the model was trained: {', '.join(changed)}; its choices "
+                "may be off, `torch-diode tune program.py` measures yours with the new one"
+            )
         return caveats
 
     def fingerprint(self) -> str:

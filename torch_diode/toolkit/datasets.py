@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,6 +39,9 @@ from torch_diode.types.errors import (
 )
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import OPS
+
+if TYPE_CHECKING:
+    from torch_diode.types.attention.dataset import AttentionDataset
 
 DatasetSource = Dataset | str | os.PathLike[str]
 """A dataset, its file, or a directory of files that make up one dataset."""
@@ -201,24 +204,38 @@ def convert(
     overwrite: bool = False,
     collected: str | None = None,
     progress: ProgressCallback = log_progress,
-) -> Dataset:
+) -> Dataset | AttentionDataset:
     """Merge datasets, select a part and write it; the result is what was written.
 
     The output's suffix names its form, `form` does where it has no such suffix. `duplicates` says
     what to do with a timing that occurs twice: refuse it, or keep the first or the last.
-    `collected` is the date of the timings, where the inputs do not know it.
+    `collected` is the date of the timings, where the inputs do not know it. Timings of attention
+    are written as Parquet.
     """
     form = _output_form(output, form)
     refuse_existing(output, overwrite)
     inputs = list(inputs)
+    date = None if collected is None else _date(collected)
+    if any(map(_holds_attention, inputs)):
+        from torch_diode.files.attention.datasets import convert_attention
+
+        if ops:
+            raise InvalidValueError("convert: got operations for timings of attention; leave out")
+        return convert_attention(inputs, output, form, hardware, date, overwrite)
     merged = Dataset.merge(
         [read_all(path, duplicates=duplicates, progress=progress) for path in inputs], duplicates
     )
-    if collected is not None:
-        merged = Dataset(merged.table, {**merged.provenance, "collected": (_date(collected),)})
+    if date is not None:
+        merged = Dataset(merged.table, {**merged.provenance, "collected": (date,)})
     selection = select_timings(merged, hardware, ops, ", ".join(map(source_name, inputs)))
     write_dataset(selection, output, form, overwrite)
     return selection
+
+
+def _holds_attention(source: DatasetSource) -> bool:
+    from torch_diode.files.attention.datasets import holds_attention
+
+    return holds_attention(source)
 
 
 def _date(text: str) -> str:

@@ -56,6 +56,8 @@ class PredictedChoice:
     plain_compile: Candidate
     shortlists: str
     """The reason why the heuristic only shortlists for max-autotune; empty if it decides alone."""
+    open_sizes: bool
+    """True where times are of kernels that take their sizes as arguments."""
     notes: list[str]
     """Reasons why a compile would not use this heuristic; it then leaves the problem to torch."""
 
@@ -118,6 +120,7 @@ def predict(
         aten_us,
         Candidate(ATEN) if plain is None else single_choice(*plain),
         "" if reason else heuristic.first.why_shortlists(chip),
+        ranking.open_sizes,
         notes,
     )
 

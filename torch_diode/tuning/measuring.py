@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torch_diode.collection.devices import Devices
 from torch_diode.collection.plan import Group
 from torch_diode.collection.store.output import PartialOutput, WatchedStore, check_writable
+from torch_diode.collection.workers.scheduler import TimedProblem
 from torch_diode.files.datasets import read_dataset
-from torch_diode.files.tables import write_table
+from torch_diode.files.tables import read_table, write_table
 from torch_diode.hardware.versions import cpu_libraries, versions
 from torch_diode.heuristics.tuned import TunedTable
 from torch_diode.integration.hooks.torch_compat import dataset_provenance
@@ -25,9 +29,13 @@ from torch_diode.toolkit.progress import Progress, ProgressCallback
 from torch_diode.tuning.plan import Plan, Task
 from torch_diode.types.candidate import ATEN
 from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import FileFaultError
+from torch_diode.types.errors import FileFaultError, HardwareMismatchError
+from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.table import Table
+
+if TYPE_CHECKING:
+    from torch_diode.collection.cluster.driver import RayCluster
 
 BAND = 0.01
 """Relative error of the best time at which measuring a problem ends."""
@@ -40,15 +48,29 @@ class Measuring:
 
     def __init__(self, folder: TunedFolder, progress: ProgressCallback) -> None:
         self.folder, self.progress = folder, progress
-        self.kept = read_dataset(folder.timings) if folder.timings.exists() else None
+        self.kept = self._read() if folder.timings.exists() else None
         self.notes: list[str] = []
         self.left_out: list[MMShape] = []
 
+    def _read(self) -> Dataset:
+        try:
+            return read_dataset(self.folder.timings)
+        except FileFaultError as fault:
+            remedy = f"`torch-diode tune --forget {self.folder.name}` deletes what is kept there"
+            raise FileFaultError(f"{fault}; {remedy}") from fault.__cause__
+
     def resume(self) -> None:
-        """Take in what a run that was killed has measured."""
+        """Take in what a run that was killed has measured, or was about to write."""
         check_writable(self.folder.timings, overwrite=True, option="TORCH_DIODE_HOME")
         if self._parts.exists():
             self._store(lambda _: None)
+        if self.kept is None:
+            return
+        wanted = table_of(self.kept)
+        with suppress(FileFaultError):
+            if read_table(self.folder.table).rows == wanted.rows:
+                return
+        write_table(wanted, self.folder.table)
 
     def run(
         self,
@@ -59,8 +81,10 @@ class Measuring:
         quick: bool,
         minutes: float | None,
         seed: int,
+        ray: str | None = None,
     ) -> None:
-        """Time these until done or the minutes are up; Ctrl-C keeps what is there."""
+        """Time these until done or the minutes are up, here or on a Ray cluster; Ctrl-C keeps what
+        is there."""
         from torch_diode.collection.workers.timing_worker import TimingSettings
 
         chip = plan.hardware
@@ -75,9 +99,17 @@ class Measuring:
 
         def measure(store: WatchedStore) -> None:
             store.on_append = TimingProgress(len(tasks), 0, self.progress)
-            sweep.run(groups, settings, store, self.left_out, deadline)
+            if ray is None:
+                sweep.run(groups, settings, store, self.left_out, deadline)
+                return
+            with closing(cluster_of(ray, chip, self._message)) as cluster:
+                keep = partial(TimedProblem.keep, store=store, left_out=self.left_out)
+                cluster.time(groups, settings, keep, deadline)
 
         self._store(measure)
+
+    def _message(self, text: str) -> None:
+        self.progress(Progress(message=text))
 
     @property
     def _parts(self) -> Path:
@@ -111,6 +143,25 @@ class Measuring:
     def table(self) -> TunedTable | None:
         """The table of what is kept."""
         return None if self.kept is None else TunedTable(table_of(self.kept))
+
+
+def cluster_of(address: str, chip: Hardware, note: Callable[[str], None]) -> RayCluster:
+    """The machines of a Ray cluster, which must be like this one: what they measure is kept for
+    it."""
+    from torch_diode.collection.cluster.driver import RayCluster
+    from torch_diode.collection.cluster.node import NodeSettings
+
+    cluster = RayCluster(address, NodeSettings(chip.kind), note)
+    ready = cluster.ready
+    got = (ready.hardware.name, ready.hardware.units, ready.versions["torch"])
+    expected = (chip.name, chip.units, versions()["torch"])
+    if got == expected:
+        return cluster
+    cluster.close()
+    raise HardwareMismatchError(
+        "--ray: got machines of {} with {} cores and torch {}; expected {} with {} and torch {}, "
+        "as here: what they measure is kept for this machine".format(*got, *expected)
+    )
 
 
 def table_of(dataset: Dataset) -> Table:

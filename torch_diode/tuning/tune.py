@@ -48,6 +48,9 @@ class TuneOptions:
     """Also train a model for this machine, which decides on the problems of other programs."""
     device: str | None = None
     """`cpu`, `cuda` or `cuda:1`: tune what runs there; by default all devices of the program."""
+    ray: str | None = None
+    """Address of a Ray cluster: its machines of the same hardware and torch measure, in place of
+    this one."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -201,6 +204,7 @@ class _Tuning:
                 quick=self.options.quick,
                 minutes=self.options.minutes,
                 seed=self.options.seed,
+                ray=self.options.ray,
             )
         if measuring.left_out:
             self.left_out["they end what times them"] += len(measuring.left_out)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from torch_diode.types import validation
+from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.validation import JSONText
 
 ATEN = "aten"
@@ -234,3 +235,46 @@ def config_of(template: str, fields: Mapping[str, int]) -> TritonGEMMConfig | Cp
     if config_class(template) is CppGEMMConfig:
         return CppGEMMConfig(*(fields[name] for name in CPP_FIELDS))
     return TritonGEMMConfig(**{name: fields[name] for name in CONFIG_FIELDS})
+
+
+@dataclass(frozen=True)
+class KernelConfig:
+    """Block sizes by Inductor's names, stages and warps: of a convolution's, an attention's or any
+    other template's kernel."""
+
+    blocks: tuple[tuple[str, int], ...]
+    num_stages: int
+    num_warps: int
+
+    def __getitem__(self, name: str) -> int:
+        return dict(self.blocks)[name]
+
+    def changed(self, **given: int) -> KernelConfig:
+        """A copy with other values: `num_warps=8`, or blocks by name: `BLOCK_M=64`."""
+        blocks = dict(self.blocks)
+        unknown = given.keys() - blocks.keys() - {"num_stages", "num_warps"}
+        if unknown:
+            raise InvalidValueError(
+                f"KernelConfig: got {', '.join(sorted(unknown))}; expected num_stages, num_warps "
+                f"or one of {', '.join(blocks)}"
+            )
+        return replace(
+            self,
+            blocks=tuple((name, given.get(name, size)) for name, size in self.blocks),
+            num_stages=given.get("num_stages", self.num_stages),
+            num_warps=given.get("num_warps", self.num_warps),
+        )
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The blocks without their names, then stages and warps."""
+        return (*(size for _, size in self.blocks), self.num_stages, self.num_warps)
+
+    def is_within(self, other: KernelConfig) -> bool:
+        """True if no block is larger than the other's, and there are no more stages."""
+        mine, most = self.sizes[:-1], other.sizes[:-1]
+        return all(size <= limit for size, limit in zip(mine, most, strict=True))
+
+    def __str__(self) -> str:
+        sizes = "x".join(str(size) for _, size in self.blocks)
+        return f"{sizes} stages={self.num_stages} warps={self.num_warps}"

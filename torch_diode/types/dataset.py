@@ -42,7 +42,7 @@ class Dataset:
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", spec.conform(self.table))
         _check_unique(self.table)
-        object.__setattr__(self, "provenance", _provenance(self.provenance))
+        object.__setattr__(self, "provenance", provenance_of(self.provenance))
 
     @classmethod
     def from_columns(
@@ -189,10 +189,7 @@ class Dataset:
             keys = group(table, spec.KEY_NAMES)
             keep = keys.first if duplicates == "first" else _last(keys)
             table = table.take(pa.array(np.sort(keep)))
-        merged: dict[str, tuple[str, ...]] = {}
-        for part in parts:
-            for name, texts in part.provenance.items():
-                merged[name] = tuple(sorted({*merged.get(name, ()), *texts}))
+        merged = merged_provenance(part.provenance for part in parts)
         if "templates" in merged:
             # The hashes of one part do not hold for a part without any: mark those as unknown.
             unknown = [part for part in parts if "templates" not in part.provenance]
@@ -232,13 +229,22 @@ def single_hashes(templates: Iterable[str]) -> dict[str, str]:
     return {name: text for name, _, text in pairs if text and names.count(name) == 1}
 
 
-def _provenance(given: Provenance) -> Provenance:
+def provenance_of(given: Provenance) -> Provenance:
     """Names in order, each with its distinct values in order."""
     for name, texts in given.items():
         validation.instance("dataset", "provenance name", name, str)
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
             validation.refuse("dataset", f"provenance {name!r:.80}", texts, "several texts")
     return {name: tuple(sorted(set(given[name]))) for name in sorted(given)}
+
+
+def merged_provenance(parts: Iterable[Provenance]) -> dict[str, tuple[str, ...]]:
+    """All values of each name in several provenances."""
+    merged: dict[str, tuple[str, ...]] = {}
+    for part in parts:
+        for name, texts in part.items():
+            merged[name] = tuple(sorted({*merged.get(name, ()), *texts}))
+    return merged
 
 
 def _mix(rows: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

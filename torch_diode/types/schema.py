@@ -8,7 +8,7 @@ row types (`MMShape`, `Candidate`, `Timing`), over whole columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,24 +109,30 @@ _POWERS = ("block_m", "block_n", "block_k", "num_warps")
 
 def conform(table: pa.Table) -> pa.Table:
     """The table with all columns of the schema, in order, typed and checked."""
-    unknown = [name for name in table.column_names if name not in BY_NAME]
+    arrays = conform_columns(table, COLUMNS)
+    rows = _Rows(arrays)
+    _check_problems(rows)
+    _check_candidates(rows)
+    return pa.table([arrays[c.name] for c in COLUMNS], schema=SCHEMA)
+
+
+def conform_columns(table: pa.Table, columns: Sequence[Column]) -> dict[str, pa.Array]:
+    """A table's columns in this order, typed and checked, and its results; of any decision."""
+    names = [column.name for column in columns]
+    unknown = [name for name in table.column_names if name not in names]
     if unknown:
-        known = ", ".join(BY_NAME)
         raise InvalidValueError(
-            f"dataset: got an unknown column {unknown[0]!r:.80}; expected only {known}"
+            f"dataset: got an unknown column {unknown[0]!r:.80}; expected only {', '.join(names)}"
         )
     if len(set(table.column_names)) != len(table.column_names):
         raise InvalidValueError("dataset: got a column twice; expected each once")
     arrays: dict[str, pa.Array] = {}
-    for column in COLUMNS:
+    for column in columns:
         arrays[column.name] = _typed(column, table, arrays)
         _check_column(column, arrays[column.name])
     _mark_not_run(arrays)
-    rows = _Rows(arrays)
-    _check_results(rows)
-    _check_problems(rows)
-    _check_candidates(rows)
-    return pa.table([arrays[c.name] for c in COLUMNS], schema=SCHEMA)
+    _check_results(_Rows(arrays))
+    return arrays
 
 
 def _mark_not_run(arrays: dict[str, pa.Array]) -> None:

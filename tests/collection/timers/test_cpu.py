@@ -56,6 +56,16 @@ def test_the_caches_are_prepared_before_each_round():
     assert calls == ["warm", "run"] * 2
 
 
+def test_refined_calls_stay_together_until_the_best_is_known():
+    times = [0.0010, 0.0013, 0.0040]
+    calls = [lambda s=s: time.sleep(s) for s in times]
+    timed = timer()
+    first = timed.measure(calls)
+    close, behind, far = timed.refine(calls, first, band=1e-9)
+    assert close.repeats == behind.repeats == 400, "what ran beside a call decides its cache"
+    assert far == first[2]
+
+
 def test_a_time_is_the_mean_of_the_lower_half():
     measured = lower_mean([10.0, 11.0, 12.0, 13.0, 40.0, 80.0])
     assert (measured.time_us, measured.repeats) == (11.0, 6)

@@ -53,6 +53,7 @@ def main():
     (HERE / "dataset.json").write_text(made.serialize())
     (HERE / "dataset.msgpack").write_bytes(made.to_msgpack())
     (HERE / "table.json").write_text(made.to_table().serialize())
+    (HERE / "table.msgpack").write_bytes(made.to_table().to_msgpack())
 
     shapes, by_op = ShapeSet(), OperationShapeSet()
     for one, op in ((shape(128, 64, 256), "mm"), (shape(32, 48, 64, 32, torch.bfloat16), "bmm")):
@@ -60,6 +61,8 @@ def main():
         by_op.add_shape(op, one)
     (HERE / "shape_set.json").write_text(shapes.serialize())
     (HERE / "operation_shape_set.json").write_text(by_op.serialize())
+    (HERE / "shape_set.msgpack").write_bytes(shapes.to_msgpack())
+    (HERE / "operation_shape_set.msgpack").write_bytes(by_op.to_msgpack())
 
     solutions = {
         op: Solution(config=[config(op, *blocks) for blocks in BLOCKS[:2]]) for op in ("mm", "bmm")

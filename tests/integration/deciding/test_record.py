@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.samples import H200, LARGE, LINEAR, SMALL
 from torch_diode.heuristics.questions import ReductionSplit
 from torch_diode.integration.deciding.record import (
@@ -34,6 +36,17 @@ def test_the_table_has_problem_winner_runner_up_and_heuristic() -> None:
     for text in (str(LINEAR), str(LARGE), "19.8", str(SMALL), "model", "1/1240", "150"):
         assert text in row
     assert str(Decisions()) == "no decisions recorded"
+
+
+def test_what_torch_runs_stands_beside_and_the_total_saved_below() -> None:
+    known = replace(decision(), plain=Prediction(SMALL, 39.5))
+    head, _, row, total = str(Decisions([known, replace(known, microseconds=50.0)])).splitlines()
+    assert "torch's us" in head
+    assert row.split()[-2:] == ["2", "100"], "equal decisions share a row"
+    assert "39.5" in row
+    assert total == (
+        "2 matmuls, by these times: 39.5 us, 79.0 with torch's own kernels; 39.5 us saved (50%)"
+    )
 
 
 def test_an_order_without_times_has_none_in_the_table() -> None:

@@ -96,7 +96,7 @@ def test_a_template_never_seen_comes_last(table, h200):
 
 
 def test_a_thousand_candidates_take_about_a_millisecond(table, h200):
-    """Loosely bounded: the machine may be busy. `docs/experiments.md` has the measured number."""
+    """Loosely bounded: the machine may be busy. `benchmarks/ranking_latency.py` measures it."""
     problem = MMShape("mm", M=512, N=4096, K=4096, transpose_b=True)
     space = candidate_space(problem, h200).take(np.arange(1000))
     shape = {"hidden": 64, "layers": 2}

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
+from torch_diode.cli.console.help import MORE
 from torch_diode.cli.options.parameters import Overwrite, build, complete
 from torch_diode.collection.sampling_options import ShapeSampling
 from torch_diode.toolkit.collecting.collect import METHODS, SEARCH_SPACES, CollectOptions
@@ -45,8 +46,10 @@ Dtypes = Annotated[
         autocompletion=complete(TRITON_DTYPES),
     ),
 ]
-Mean = Annotated[float, typer.Option(help="Mean of the size's natural logarithm.")]
-Deviation = Annotated[float, typer.Option(help="Its standard deviation.")]
+Mean = Annotated[
+    float, typer.Option(help="Mean of the size's natural logarithm.", rich_help_panel=MORE)
+]
+Deviation = Annotated[float, typer.Option(help="Its standard deviation.", rich_help_panel=MORE)]
 
 
 class RunOptions:
@@ -65,6 +68,7 @@ class RunOptions:
             help="Mode of torch.compile to compare with: max-autotune, with or without "
             "-no-cudagraphs.",
             autocompletion=complete(SEARCH_MODES),
+            rich_help_panel=MORE,
         ),
     ] = "max-autotune"
     method: Annotated[
@@ -73,23 +77,34 @@ class RunOptions:
             help="sweep: kernels compiled once, in bulk; feedback: through Inductor's autotuning, "
             "slowly. Both with the clean timer.",
             autocompletion=complete(METHODS),
+            rich_help_panel=MORE,
         ),
     ] = "sweep"
     chunk_size: Annotated[
-        int | None, typer.Option(help="Problems that wait for kernels together.")
+        int | None,
+        typer.Option(help="Problems that wait for kernels together.", rich_help_panel=MORE),
     ] = None
     processes: Annotated[
-        int, typer.Option(help="Compiling processes; 0 for all cores but two.")
+        int,
+        typer.Option(help="Compiling processes; 0 for all cores but two.", rich_help_panel=MORE),
     ] = 0
     workers: Annotated[
-        int, typer.Option(help="Timing processes; 0 for one on each GPU. A CPU has one.")
+        int,
+        typer.Option(
+            help="Timing processes; 0 for one on each GPU. A CPU has one.", rich_help_panel=MORE
+        ),
     ] = 0
     threads: Annotated[
         list[int] | None,
         typer.Option(help="Thread counts to time a CPU with, such as 1 2; torch's own by default."),
     ] = None
     libraries_only: Annotated[
-        bool, typer.Option("--libraries", help="On a CPU: library calls only, nothing is compiled.")
+        bool,
+        typer.Option(
+            "--libraries",
+            help="On a CPU: library calls only, nothing is compiled.",
+            rich_help_panel=MORE,
+        ),
     ] = False
     ray: Annotated[
         str | None, typer.Option(help="Address of a Ray cluster to time on: auto, or host:6379.")
@@ -104,7 +119,8 @@ class NoiseOption:
         float | None,
         typer.Option(
             help="Time the fastest of a problem again until the best time's error is at most this "
-            "share of it, such as 0.01."
+            "share of it, such as 0.01.",
+            rich_help_panel=MORE,
         ),
     ] = None
 
@@ -127,11 +143,15 @@ class DrawingOptions:
     log_normal_k_std: Deviation = ShapeSampling.k[1]
     min_size: Annotated[int | None, typer.Option(help="Least M, N and K.")] = None
     max_size: Annotated[int | None, typer.Option(help="Greatest M, N and K.")] = None
-    power_of_two: Annotated[bool, typer.Option("--power-of-two", help="Powers of two only.")] = (
-        False
-    )
-    no_rectangular: Annotated[bool, typer.Option("--no-rectangular", help="M = N = K.")] = False
-    no_odd_sizes: Annotated[bool, typer.Option("--no-odd-sizes", help="Even sizes only.")] = False
+    power_of_two: Annotated[
+        bool, typer.Option("--power-of-two", help="Powers of two only.", rich_help_panel=MORE)
+    ] = False
+    no_rectangular: Annotated[
+        bool, typer.Option("--no-rectangular", help="M = N = K.", rich_help_panel=MORE)
+    ] = False
+    no_odd_sizes: Annotated[
+        bool, typer.Option("--no-odd-sizes", help="Even sizes only.", rich_help_panel=MORE)
+    ] = False
     operations: Operations = None
     dtypes: Dtypes = None
     layouts: Annotated[
@@ -140,9 +160,12 @@ class DrawingOptions:
             "--layout",
             help="nn, nt, tn or tt; may be given again.",
             autocompletion=complete(LAYOUTS),
+            rich_help_panel=MORE,
         ),
     ] = None
-    tf32: Annotated[bool, typer.Option("--tf32", help="float32 products in TF32.")] = False
+    tf32: Annotated[
+        bool, typer.Option("--tf32", help="float32 products in TF32.", rich_help_panel=MORE)
+    ] = False
 
 
 def collect_options(context: typer.Context, parameters: Mapping[str, Any]) -> CollectOptions:

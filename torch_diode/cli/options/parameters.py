@@ -65,13 +65,14 @@ SEVERAL: dict[str, Callable[[str], bool]] = {
 }
 """The options, and what can be one more value: anything else is the command's own argument."""
 _TAKE_A_VALUE = ("--format", "--seed", "--device")
-_RUN_A_PROGRAM = ("explain", "run", "trace", "tune")
+RUN_A_PROGRAM = ("explain", "run", "trace", "tune")
+"""Commands whose later arguments belong to the program they run."""
 
 
 def repeat_options(arguments: Sequence[str]) -> list[str]:
     """`--operations mm bmm` as `--operations mm --operations bmm`; but what a command hands on to a
     program stays as it is."""
-    if _command(arguments) in _RUN_A_PROGRAM:
+    if _command(arguments) in RUN_A_PROGRAM:
         return list(arguments)
     result: list[str] = []
     option = ""

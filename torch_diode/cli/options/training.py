@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from torch_diode.cli.console.help import MORE
 from torch_diode.cli.options.parameters import complete
 from torch_diode.model.registry import SHIPPED
 from torch_diode.toolkit.training.options import MODEL_TYPES
@@ -25,30 +26,57 @@ class TrainingOptions:
             autocompletion=complete(MODEL_TYPES),
         ),
     ] = None
-    batch_size: Annotated[int | None, typer.Option(help="Problems per step (128).", min=1)] = None
+    batch_size: Annotated[
+        int | None, typer.Option(help="Problems per step (128).", min=1, rich_help_panel=MORE)
+    ] = None
     num_epochs: Annotated[
         int | None, typer.Option(help="Times through the data (36; 12 with --init-from).", min=1)
     ] = None
-    learning_rate: Annotated[
-        float | None, typer.Option(help="Peak learning rate (0.004; 0.0002 with --init-from).")
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="Train for so long at most, without reading the data and scoring."),
     ] = None
-    weight_decay: Annotated[float | None, typer.Option(help="Weight decay (0.001).", min=0)] = None
+    learning_rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Peak learning rate (0.004; 0.0002 with --init-from).", rich_help_panel=MORE
+        ),
+    ] = None
+    weight_decay: Annotated[
+        float | None, typer.Option(help="Weight decay (0.001).", min=0, rich_help_panel=MORE)
+    ] = None
     patience: Annotated[
         int | None,
-        typer.Option(help="Epochs without a better validation regret, then it stops (12).", min=1),
+        typer.Option(
+            help="Epochs without a better validation regret, then it stops (12).",
+            min=1,
+            rich_help_panel=MORE,
+        ),
     ] = None
     test_share: Annotated[
         float | None,
-        typer.Option(help="Of the problems, held out for the scores (0.15).", min=0, max=0.9),
+        typer.Option(
+            help="Share of the problems held out for the scores (0.15).",
+            min=0,
+            max=0.9,
+            rich_help_panel=MORE,
+        ),
     ] = None
     validation_share: Annotated[
-        float | None, typer.Option(help="Of the problems, to stop by (0.1).", min=0.001, max=0.9)
+        float | None,
+        typer.Option(
+            help="Share of the problems to stop by (0.1).",
+            min=0.001,
+            max=0.9,
+            rich_help_panel=MORE,
+        ),
     ] = None
     hidden_dim: Annotated[
-        int | None, typer.Option(help="Width of the layers (96).", min=1, max=4096)
+        int | None,
+        typer.Option(help="Width of the layers (96).", min=1, max=4096, rich_help_panel=MORE),
     ] = None
     num_layers: Annotated[
-        int | None, typer.Option(help="Layers, or blocks (2).", min=1, max=64)
+        int | None, typer.Option(help="Layers (2).", min=1, max=64, rich_help_panel=MORE)
     ] = None
     log_dir: Annotated[
         Path, typer.Option(help="Folder for the loss and regret curves, as CSV and SVG.")

@@ -8,6 +8,7 @@ joins later gets work too.
 from __future__ import annotations
 
 import importlib
+import math
 import socket
 import time
 from collections import Counter, deque
@@ -99,12 +100,16 @@ class RayCluster:
         groups: Sequence[Group],
         settings: TimingSettings,
         keep: Callable[[TimedProblem], None],
+        deadline: float = math.inf,
     ) -> None:
-        """Time every problem of these groups; `keep` is called with each result."""
+        """Time every problem of these groups, or until the deadline (`time.monotonic`); `keep` is
+        called with each result."""
         self._todo, self._done = deque(groups), set()
         for node in self._nodes.values():
             node.has_settings = False
         while self._todo or any(node.groups for node in self._nodes.values()):
+            if time.monotonic() > deadline:
+                return
             self._start_nodes()
             self._check_alive()
             for node in self._answered(_SECONDS_PER_CALL):

@@ -42,6 +42,11 @@ _LOWEST = 0.1
 class CpuTimer(Timer):
     """Times calls on this machine's CPU, with the threads torch uses."""
 
+    near = 0.5
+    narrows = False
+    """What runs between two calls of a kernel decides what of its weight is left in the caches:
+    times are comparable only of kernels that ran in the same rounds."""
+
     def __init__(self, seed: int = 0, cache_bytes: int = 0, watch: CpuWatch | None = None) -> None:
         self.device = torch.device("cpu")
         self.stalled = 0

@@ -14,8 +14,6 @@ import torch
 Launch = Callable[[], Any]
 Rounds = Sequence[tuple[float, int]]
 
-_NEAR = 0.25
-"""A median of three is sometimes a fifth too high, so candidates this close stay in."""
 _TIED = 0.02
 _MOST_TIED = 48
 _REFINING = (15, 25, 40, 80, 80, 80, 80)
@@ -36,6 +34,11 @@ class Timer(ABC):
 
     device: torch.device
     stalled: int
+    near = 0.25
+    """Part behind the fastest up to which kernels are refined: a median of three is sometimes a
+    fifth too high."""
+    narrows = True
+    """Whether refining leaves out those that turn out to be behind."""
 
     def measure(
         self, launches: Sequence[Launch], rounds: Rounds = ((1.5, 3), (1.15, 6))
@@ -66,15 +69,15 @@ class Timer(ABC):
     ) -> list[Measurement]:
         """Time the fastest kernels again until the best time is known to within `band`.
 
-        The minimum of many noisy times is too low, so `first` only selects the kernels: all within
-        a quarter of the best, and those in `always`; the new times are of new samples alone. After
-        each round, kernels clearly behind drop out. `band` is half the width of the best time's 95%
-        interval, relative to it.
+        The minimum of many noisy times is too low, so `first` only selects the kernels: all `near`
+        the best, and those in `always`; the new times are of new samples alone. After each round,
+        kernels clearly behind drop out if the timer `narrows`. `band` is half the width of the best
+        time's 95% interval, relative to it.
         """
         if not launches:
             return []
         samples: list[list[float]] = [[] for _ in launches]
-        near = _within(1 + _NEAR, {i: m.time_us for i, m in enumerate(first)})
+        near = _within(1 + self.near, {i: m.time_us for i, m in enumerate(first)})
         members = sorted({*near, *always})
         for repeats in _REFINING:
             self._rounds(launches, members, repeats, samples)
@@ -83,6 +86,8 @@ class Timer(ABC):
             noise = half_width(best)
             if noise <= band:
                 break
+            if not self.narrows:
+                continue
             behind = 1 + max(_TIED, 2 * noise)
             times = {i: m.time_us for i, m in refined.items()}
             members = sorted({*_within(behind, times)[:_MOST_TIED], *always})

@@ -131,6 +131,8 @@ def lower(
             decomposition_table=select_decomp_table(),
             tracing_mode="real",
         )(*tensors)
+    # As a compile does; some lowerings return only the outputs that are used.
+    traced.graph.eliminate_dead_code()
     with contextlib.ExitStack() as stack:
         stack.enter_context(inductor_config.patch(dict(config or {})))
         graph = GraphLowering(traced, example_inputs=tensors, shape_env=mode.shape_env)

@@ -236,12 +236,16 @@ class Decider:
         took_us: float,
         mode: str,
         epilogue: str = "",
+        own: str = "",
     ) -> None:
-        """Count a decision and keep it for `explain`; the first of `rows` is the winner."""
+        """Count a decision and keep it for `explain`; the first of `rows` is the winner, and `own`
+        the template that plain torch runs, where it is not the usual one."""
         others = [int(row) for row in ranking.order[: RUNNERS_UP + 1] if row != rows[0]]
         winner, *runners_up = (
             ranking.prediction(candidates, row) for row in (rows[0], *others[:RUNNERS_UP])
         )
+        is_plain = candidates.is_template(own or policy.plain_choice(candidates))
+        plain = int(is_plain.argmax()) if is_plain.any() else None
         if self.settings.mode != "auto":
             mode += f", {self.settings.mode}"
         self.fallback.decided()
@@ -257,6 +261,7 @@ class Decider:
                 kept=len(rows),
                 ranked=len(ranking.order),
                 note=ranking.note,
+                plain=None if plain is None else ranking.prediction(candidates, plain),
                 epilogue=epilogue,
             )
         )

@@ -42,7 +42,7 @@ def decide_frozen(decider: Decider, linear: FrozenLinear) -> Candidate | None:
 
         rows = order_by_time(problem, candidates, rows, hardware) or rows
     decider.record_decision(
-        problem, hardware, candidates, ranking, rows, took_us, f"{mode}, frozen"
+        problem, hardware, candidates, ranking, rows, took_us, f"{mode}, frozen", own=linear.own
     )
     if observing:
         return None

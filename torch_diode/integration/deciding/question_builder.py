@@ -19,7 +19,6 @@ from torch_diode.heuristics.questions import (
     DepthwiseConvolution,
     Fusion,
     FusionPriority,
-    KernelConfig,
     Node,
     PersistentReduction,
     Question,
@@ -27,6 +26,7 @@ from torch_diode.heuristics.questions import (
 )
 from torch_diode.integration.hooks import device_hardware, torch_compat
 from torch_diode.integration.hooks.fallback import NotApplicable
+from torch_diode.types.candidate import KernelConfig
 from torch_diode.types.hardware import Hardware
 
 Ask = Callable[[Callable[[], Question]], Any]
@@ -155,7 +155,18 @@ def _attention(
 ) -> Question:
     head_dim, queries, dtype, device_type = torch_compat.attention_arguments(*args)
     name = str(dtype).removeprefix("torch.")
-    return kind(_hardware(device_type), default, head_dim, name, queries)
+    operands = torch_compat.attention_operands()
+    if operands:
+        queries = queries or operands[0][-2] or 0
+    return kind(
+        hardware=_hardware(device_type),
+        default=default,
+        head_dim=head_dim,
+        dtype=name,
+        queries=queries,
+        tf32=torch_compat.tf32_allowed(),
+        value_dim=(operands[2][-1] if operands else 0) or head_dim,
+    )
 
 
 def _configs(ask: Ask, own: list[Any], build: Callable[..., Question]) -> list[Any]:

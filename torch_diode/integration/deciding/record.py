@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 from torch_diode.heuristics.questions import Question
 from torch_diode.types.problem import MMShape
@@ -35,6 +36,8 @@ class Decision:
     """Number of candidates given to Inductor, which benchmarks more than one."""
     ranked: int
     note: str = ""
+    plain: Prediction | None = None
+    """What plain torch runs, where it is among the candidates."""
     epilogue: str = ""
     """Ops after the matmul that a template fuses, and their cost after ATen."""
 
@@ -65,8 +68,8 @@ class Answered:
 
 
 _HEAD: tuple[str, ...] = (
-    *("problem", "winner", "us", "runner-up", "us"),
-    *("decided by", "kept", "took us"),
+    *("problem", "winner", "us", "torch's us", "runner-up", "us"),
+    *("decided by", "kept", "times", "took us"),
 )
 
 
@@ -89,15 +92,41 @@ class Decisions(list[Decision]):
     def __str__(self) -> str:
         tables = []
         if self:
-            rows = [_HEAD, *(_cells(decision) for decision in self)]
-            if any(decision.epilogue for decision in self):
-                ends = ["then", *(decision.epilogue for decision in self)]
-                rows = [(*row, end) for row, end in zip(rows, ends, strict=True)]
-            tables.append(_table(rows))
+            tables.append(f"{_table(_decision_rows(self))}\n{_saved(self)}".rstrip())
         if self.answers:
             tables.append(_table([_ANSWERS_HEAD, *map(_answer_cells, self.answers)]))
         text = "\n\n".join(tables) or "no decisions recorded"
         return "\n".join([text, *(f"note: {note}" for note in self.notes)])
+
+
+def _decision_rows(decisions: Sequence[Decision]) -> list[tuple[str, ...]]:
+    """Head and cells of a table; decisions that differ only in what they took share a row."""
+    groups: dict[tuple[str, ...], list[float]] = {}
+    for decision in decisions:
+        groups.setdefault(_cells(decision), []).append(decision.microseconds)
+    any_epilogue = any(end for *_, end in groups)
+    rows = [(*_HEAD, "then") if any_epilogue else _HEAD]
+    for (*cells, end), took in groups.items():
+        row = (*cells, str(len(took)), f"{median(took):.0f}")
+        rows.append((*row, end) if any_epilogue else row)
+    return rows
+
+
+def _saved(decisions: Sequence[Decision]) -> str:
+    """Sum of the winners' times and of plain torch's, over decisions that have both."""
+    pairs = [
+        (decision.winner.predicted_us, decision.plain.predicted_us)
+        for decision in decisions
+        if decision.plain is not None
+    ]
+    timed = [(own, plain) for own, plain in pairs if own is not None and plain is not None]
+    if not timed:
+        return ""
+    chosen, plain = (sum(column) for column in zip(*timed, strict=True))
+    return (
+        f"{len(timed)} matmuls, by these times: {chosen:.1f} us, {plain:.1f} with torch's own "
+        f"kernels; {plain - chosen:.1f} us saved ({1 - chosen / plain:.0%})"
+    )
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:
@@ -131,11 +160,12 @@ def _cells(decision: Decision) -> tuple[str, ...]:
         str(decision.problem),
         str(decision.winner.candidate),
         _microseconds(decision.winner),
+        _microseconds(decision.plain) if decision.plain else "",
         str(second.candidate) if second else "",
         _microseconds(second) if second else "",
         decision.source,
         f"{decision.kept}/{decision.ranked}",
-        f"{decision.microseconds:.0f}",
+        decision.epilogue,
     )
 
 

@@ -75,6 +75,7 @@ class _CandidateData(NamedTuple):
 class NumpyNetwork:
     """A `base` or `deep` network from its weights by name."""
 
+    @one_thread()  # by which threads a sum is shared decides its last digits
     def __init__(self, kind: str, arrays: Arrays) -> None:
         self.kind = kind
         arrays = {name: np.asarray(a, np.float32) for name, a in arrays.items()}

@@ -34,6 +34,7 @@ _COLUMNS = np.array([CPU_NAMES.index(name) for name in DOUBT_FEATURES])
 class LibraryNetwork:
     """A `library` network from its weights by name; `labels` are the candidates of its outputs."""
 
+    @one_thread()
     def __init__(self, labels: tuple[str, ...], arrays: Arrays) -> None:
         arrays = {name: np.asarray(a, np.float32) for name, a in arrays.items()}
         try:

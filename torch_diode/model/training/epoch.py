@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from torch_diode.model.training.losses import listwise_loss, regression_loss
+from torch_diode.model.training.time_limit import NO_LIMIT, TimeLimit
 
 if TYPE_CHECKING:
     from torch_diode.model.networks.timing_models import TimingNetwork
@@ -39,16 +40,19 @@ def run_epoch(
     options: EpochOptions,
     seed: int,
     epoch: int,
+    limit: TimeLimit = NO_LIMIT,
 ) -> Row:
-    """Train in place; return the epoch's row of the history."""
+    """Train in place, to the end of the epoch or of the time; return its row of the history."""
     o = options
     steps = math.ceil(len(batches) / o.batch_problems)
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     network.train()
     total = torch.zeros(2, device=parameters[0].device)
     rng = np.random.default_rng((seed, epoch))
+    taken = 1
     for number, batch in enumerate(batches.draw(o.batch_problems, rng)):
-        set_rate(optimizer, o.learning_rate, (epoch + number / steps) / o.epochs, o.warmup)
+        done = max((epoch + number / steps) / o.epochs, limit.spent)
+        set_rate(optimizer, o.learning_rate, done, o.warmup)
         predicted = network(batch.problem, batch.config, batch.group)
         error = regression_loss(predicted, batch, o.near, o.floor)
         order = listwise_loss(predicted, batch, o.temperature)
@@ -58,7 +62,10 @@ def run_epoch(
         optimizer.step()
         # Read at the end only: reading waits for the GPU.
         total += torch.stack([error.detach(), order.detach()])
-    loss, list_loss = (total / steps).tolist()
+        taken = number + 1
+        if limit.is_over:
+            break
+    loss, list_loss = (total / taken).tolist()
     return {"epoch": epoch + 1, "loss": loss, "list_loss": list_loss}
 
 

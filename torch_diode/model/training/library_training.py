@@ -22,6 +22,7 @@ from torch_diode.model.networks.library_model import LibraryTimingModel
 from torch_diode.model.training.batches import log_regrets
 from torch_diode.model.training.epoch import Row, set_rate
 from torch_diode.model.training.options import Trained
+from torch_diode.model.training.time_limit import NO_LIMIT, TimeLimit
 from torch_diode.types.errors import EmptySelectionError
 
 if TYPE_CHECKING:
@@ -97,10 +98,13 @@ class LabelArrays:
 
 
 def train_library(
-    parts: SplitTables, options: TrainingOptions, progress: Callable[[Row], None] | None = None
+    parts: SplitTables,
+    options: TrainingOptions,
+    progress: Callable[[Row], None] | None = None,
+    limit: TimeLimit = NO_LIMIT,
 ) -> Trained[LibraryTimingModel]:
-    """Train a `library` network, keep its epoch of the least validation regret, and fit its
-    uncertainty on the validation problems."""
+    """Train a `library` network, to the last epoch or as long as the limit allows, keep its epoch
+    of the least validation regret, and fit its uncertainty on the validation problems."""
     torch.manual_seed(options.seed)
     table = parts.train
     labels = _often_timed(table)
@@ -116,8 +120,9 @@ def train_library(
     history: list[Row] = []
     best, best_state, since_best = math.inf, dict(network.state_dict()), 0
     for epoch in range(options.epochs):
-        row = _epoch(network, data, kept.float(), optimizer, options, epoch, generator)
-        if (epoch + 1) % options.evaluate_every == 0 or epoch + 1 == options.epochs:
+        row = _epoch(network, data, kept.float(), optimizer, options, epoch, generator, limit)
+        is_last = epoch + 1 == options.epochs or limit.is_over
+        if (epoch + 1) % options.evaluate_every == 0 or is_last:
             row |= _evaluate(network, parts.validation)
             since_best += options.evaluate_every
             if row["regret@1"] < best:
@@ -128,7 +133,7 @@ def train_library(
         history.append(row)
         if progress is not None:
             progress(row)
-        if since_best >= options.patience:
+        if since_best >= options.patience or is_last:
             break
     network.load_state_dict(best_state)
     fit_uncertainty(network.eval(), parts.validation)
@@ -163,12 +168,13 @@ def _epoch(
     options: TrainingOptions,
     epoch: int,
     generator: torch.Generator,
+    limit: TimeLimit,
 ) -> Row:
     network.train()
     pieces = torch.randperm(len(data), generator=generator).split(options.batch_problems)
     total = torch.zeros(2)
     for number, piece in enumerate(pieces):
-        done = (epoch + number / len(pieces)) / options.epochs
+        done = max((epoch + number / len(pieces)) / options.epochs, limit.spent)
         set_rate(optimizer, options.learning_rate, done, options.warmup)
         batch, weight = data.take(piece), kept[:, piece, None]
         predicted = network(batch.problem, _DROPOUT)

@@ -32,6 +32,7 @@ from torch_diode.model.training.epoch import Row, config_optimizer, run_epoch
 from torch_diode.model.training.options import Trained, TrainingOptions
 from torch_diode.model.training.prefilter import fit_prefilter
 from torch_diode.model.training.split import SplitTables
+from torch_diode.model.training.time_limit import NO_LIMIT, TimeLimit
 from torch_diode.model.training.uncertainty import fit_uncertainty
 from torch_diode.model.training.vendor_heads import train_head
 from torch_diode.types.errors import FileFaultError
@@ -45,6 +46,8 @@ Progress = Callable[[Row], None]
 
 _FEW_CALLS = 10_000
 """Timings of ATen above which dropout is reduced: it then does more harm than good."""
+_HEADS_SHARE = 0.2
+"""Share of a time limit that each of the two library heads may take."""
 
 
 def train(
@@ -53,11 +56,15 @@ def train(
     progress: Progress | None = None,
     state_path: str | os.PathLike[str] | None = None,
     initial: Mapping[str, Floats] | None = None,
+    limit: TimeLimit = NO_LIMIT,
 ) -> Trained[TimingNetwork]:
-    """Train a network. With a `state_path`, the state is saved there after the heads and after each
-    evaluated epoch, and a run resumes from its own state. With `initial` weights it starts from
-    those of a trained network, and returns them if no epoch does better."""
-    run = train_state(parts, options, progress, state_path, initial)
+    """Train a network, to the last epoch or as long as the limit allows.
+
+    With a `state_path`, the state is saved there after the heads and after each evaluated epoch,
+    and a run resumes from its own state. With `initial` weights it starts from those of a trained
+    network, and returns them if no epoch does better.
+    """
+    run = train_state(parts, options, progress, state_path, initial, limit)
     run.network.load_state_dict(run.best_state)
     calibrate(run.network, parts, run.batches, options)
     return Trained(run.network, run.history, options)
@@ -69,6 +76,7 @@ def train_state(
     progress: Progress | None,
     state_path: str | os.PathLike[str] | None,
     initial: Mapping[str, Floats] | None = None,
+    limit: TimeLimit = NO_LIMIT,
 ) -> _Run:
     """Train up to the final state, from which `train` finishes quickly."""
     torch.manual_seed(options.seed)
@@ -77,16 +85,18 @@ def train_state(
         run.begin()
         if initial is not None:
             run.evaluate_start()
-        run.train_vendor(progress)
+        run.train_vendor(progress, limit)
         if state_path is not None:
             run.save(Path(state_path))
     while run.epoch < options.epochs and run.since_best < options.patience:
-        row = run.train_epoch()
+        row = run.train_epoch(limit=limit)
         run.history.append(row)
         if progress is not None:
             progress(row)
         if state_path is not None and "regret@1" in row:
             run.save(Path(state_path))
+        if limit.is_over:
+            break
     return run
 
 
@@ -174,7 +184,7 @@ class _Run:
         self.network.problem_norm.fit(problem)
         self.network.config_norm.fit(torch.from_numpy(table.config[self.batches.rows]))
 
-    def train_vendor(self, progress: Progress | None = None) -> None:
+    def train_vendor(self, progress: Progress | None = None, limit: TimeLimit = NO_LIMIT) -> None:
         """Train the heads for ATen and for splits of K."""
         o, table, afresh = self.options, self.parts.train, not self.starts_trained
         calls = aten_calls(table, o.device)
@@ -183,11 +193,13 @@ class _Run:
         epochs = min(o.aten_epochs, max(o.aten_rows // max(len(calls), 1), 1))
         dropout = o.aten_dropout * min(_FEW_CALLS / max(len(calls), 1), 1.0)
         rate = o.aten_rate
-        train_head(self.network.aten, calls, epochs, rate, dropout, o.seed, progress, afresh=afresh)
+        most = limit.part(_HEADS_SHARE)
+        train_head(self.network.aten, calls, epochs, rate, dropout, o.seed, progress, afresh, most)
         splits = split_calls(table, o.device)
         afresh = afresh or not self.network.split.trained
         epochs, dropout = o.split_epochs, o.aten_dropout
-        train_head(self.network.split, splits, epochs, rate, dropout, o.seed, afresh=afresh)
+        most = limit.part(_HEADS_SHARE)
+        train_head(self.network.split, splits, epochs, rate, dropout, o.seed, None, afresh, most)
 
     def _use_best_config_for_aten(self) -> None:
         """Without timings of ATen, let its head predict the mean of the best configs."""
@@ -200,12 +212,12 @@ class _Run:
             self.network.aten.weights[-1].zero_()
             self.network.aten.biases[-1].fill_(float(best[np.isfinite(best)].mean()))
 
-    def train_epoch(self, evaluating: bool = True) -> Row:
+    def train_epoch(self, evaluating: bool = True, limit: TimeLimit = NO_LIMIT) -> Row:
         """Train one epoch; return its row of the history, with the regret if it is evaluated."""
         o = self.options
-        row = run_epoch(self.network, self.batches, self.optimizer, o, o.seed, self.epoch)
+        row = run_epoch(self.network, self.batches, self.optimizer, o, o.seed, self.epoch, limit)
         self.epoch += 1
-        due = self.epoch % o.evaluate_every == 0 or self.epoch == o.epochs
+        due = self.epoch % o.evaluate_every == 0 or self.epoch == o.epochs or limit.is_over
         if evaluating and due:
             row |= self._evaluate()
         return row

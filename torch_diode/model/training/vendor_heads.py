@@ -15,6 +15,7 @@ import torch
 
 from torch_diode.model.training.epoch import Row, set_rate
 from torch_diode.model.training.losses import vendor_loss
+from torch_diode.model.training.time_limit import NO_LIMIT, TimeLimit
 
 if TYPE_CHECKING:
     from torch_diode.model.networks.timing_models import VendorHead
@@ -35,6 +36,7 @@ def train_head(
     seed: int,
     progress: Callable[[Row], None] | None = None,
     afresh: bool = True,
+    limit: TimeLimit = NO_LIMIT,
 ) -> None:
     """Train a head in place, afresh or from its weights. Its members learn from the same rows and
     differ by initial weights and dropout. `progress` gets each epoch as `head` of `heads`."""
@@ -55,7 +57,10 @@ def train_head(
         order = torch.from_numpy(rng.permutation(len(calls))).to(calls.target.device)
         pieces = order.split(_BATCH)
         for number, piece in enumerate(pieces):
-            set_rate(optimizer, rate, (epoch + number / len(pieces)) / epochs)
+            if limit.is_over:
+                break
+            done = max((epoch + number / len(pieces)) / epochs, limit.spent)
+            set_rate(optimizer, rate, done)
             offset = alone_offset * calls.alone[piece, None]
             members = head.members(calls.problem[piece], calls.call[piece], dropout, offset)
             optimizer.zero_grad()
@@ -63,4 +68,6 @@ def train_head(
             optimizer.step()
         if progress is not None:
             progress({"head": epoch + 1, "heads": epochs})
+        if limit.is_over:
+            break
     head.eval()

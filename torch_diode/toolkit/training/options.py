@@ -10,6 +10,7 @@ from torch_diode.types import validation
 
 MODEL_TYPES = ("base", "deep", "library")
 _MOST_HELD_OUT = 0.9
+_MOST_MINUTES = 1e6
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class TrainOptions:
     batch_size: int | None = None
     """Problems per step."""
     num_epochs: int | None = None
+    minutes: float | None = None
+    """Time to train at most; the learning rate then falls with the time."""
     learning_rate: float | None = None
     """Peak learning rate."""
     weight_decay: float | None = None
@@ -48,6 +51,12 @@ class TrainOptions:
             validation.refuse("train", "learning-rate", self.learning_rate, "a number from 0 to 1")
         if self.weight_decay is not None and not self.weight_decay < 1:
             validation.refuse("train", "weight-decay", self.weight_decay, "a number from 0 to 1")
+        if self.minutes is not None:
+            if not 0 < self.minutes < _MOST_MINUTES:
+                validation.refuse("train", "minutes", self.minutes, "a number above 0")
+            if self.teachers:
+                expected = "none with minutes, since each is trained to its end"
+                validation.refuse("train", "teachers", self.teachers, expected)
         if (self.test_share or 0) + (self.validation_share or 0) > _MOST_HELD_OUT:
             shares = f"{self.test_share} and {self.validation_share}"
             expected = f"at most {_MOST_HELD_OUT} together, since the rest is to train on"

@@ -61,6 +61,6 @@ def launch_note(dataset: Dataset) -> list[str]:
     if {*CLEAN} & {*dataset.texts("method")}:
         return []
     return [
-        "The timings are autotuning's, with the launch in them: the order of Triton configs "
+        "the timings are autotuning's, with the launch in them: the order of Triton configs "
         "carries over, ATen's place among them on small problems may not."
     ]

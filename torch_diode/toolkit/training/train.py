@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from torch_diode.model.training import trainer
 from torch_diode.model.training.library_training import train_library
 from torch_diode.model.training.options import Trained, TrainingOptions
 from torch_diode.model.training.split import SplitTables, split_table
+from torch_diode.model.training.time_limit import TimeLimit
 from torch_diode.model.wrapper import ModelWrapper
 from torch_diode.toolkit.baselines import compute_baselines
 from torch_diode.toolkit.datasets import (
@@ -139,8 +141,6 @@ def check_training(
     check_card(model, overwrite)
     if options.log_dir is not None:
         _make_folder(options.log_dir)
-        for path in _curve_files(model, options.log_dir):
-            refuse_existing(path, overwrite)
     name = options.init_from
     initial = load_initial(name) if name and name != SHIPPED else None
     resolve_options(options, initial, 0, device)
@@ -190,8 +190,11 @@ class _Run:
             trained = self._train(with_replay, options)
         except KeyboardInterrupt:
             states = [path.name for path in self._states()]
-            if states:
-                self._message(f"{', '.join(states)}: kept; the same command continues")
+            self._message(
+                f"{', '.join(states)}: kept; the same command continues"
+                if states
+                else "Nothing was finished that could be kept; the same command starts afresh"
+            )
             raise
         self._message(f"Trained in {time.monotonic() - started:,.0f} s")
         return self._finish(trained, parts)
@@ -233,12 +236,14 @@ class _Run:
         return options
 
     def _train(self, parts: SplitTables, options: TrainingOptions) -> Trained[Network]:
+        minutes = self.options.minutes
+        limit = TimeLimit(None if minutes is None else 60 * minutes)
         for path in self._states():
             if path in (self._state, *self._teacher_states):
                 self._message(f"{path}: continuing from it")
         if options.kind == LIBRARY:
             report = report_epochs(self.progress, "Training", options.epochs)
-            return train_library(parts, options, report)
+            return train_library(parts, options, report, limit)
         weights = self.initial.weights if self.initial else None
 
         jobs = teacher_jobs(parts, options, self._teacher_states)
@@ -251,7 +256,7 @@ class _Run:
             train_in_parallel([job, *jobs], self.progress)
         teachers = train_teachers(jobs, self.progress)
         report = report_epochs(self.progress, "Training", options.epochs)
-        trained = trainer.train(parts, options, report, self._state, weights)
+        trained = trainer.train(parts, options, report, self._state, weights, limit)
         if not teachers:
             return trained
         return distill_teachers(
@@ -314,7 +319,7 @@ class _Run:
         folder = self.options.log_dir
         if folder is None:
             return []
-        csv, svg = _curve_files(self.model, folder)
+        csv, svg = _curve_files(self.model, folder, self.overwrite)
         trainer.write_history(csv, trained.history)
         try:
             plots.training_curves(svg, trained.history)
@@ -324,8 +329,14 @@ class _Run:
         return [csv, svg]
 
 
-def _curve_files(model: Path, folder: Path) -> tuple[Path, Path]:
-    return folder / f"{model.stem}-history.csv", folder / f"{model.stem}-curves.svg"
+def _curve_files(model: Path, folder: Path, overwrite: bool) -> tuple[Path, Path]:
+    """Files for the curves of a training, numbered where an earlier one of that name has some."""
+    for number in itertools.count(1):
+        stem = model.stem if number == 1 else f"{model.stem}-{number}"
+        files = folder / f"{stem}-history.csv", folder / f"{stem}-curves.svg"
+        if overwrite or not any(file.exists() for file in files):
+            break
+    return files
 
 
 def _make_folder(path: Path) -> None:

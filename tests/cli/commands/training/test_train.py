@@ -16,18 +16,28 @@ from tests.conftest import QUICK_TRAINING as QUICK
 from tests.files.test_earlier_release import EARLIER
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Curves go to `logs` where the command runs."""
+    monkeypatch.chdir(tmp_path)
+
+
 def arguments(timings, model, *more):
-    return ("--seed", "1", "train", "--dataset", timings / "train.parquet", "--model", model, *more)
+    files = ("--dataset", timings / "train.parquet", "--model", model)
+    return ("--seed", "1", "train", *files, "--log-dir", model.parent / "logs", *more)
 
 
 def test_it_prints_the_data_the_epochs_and_the_scores(timings, tmp_path):
-    ended = inside(*arguments(timings, tmp_path / "m.pt", *QUICK, "--log-dir", tmp_path / "logs"))
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/m-history.csv").write_text("of an earlier training")
+    ended = inside(*arguments(timings, tmp_path / "m.pt", *QUICK))
     assert ended.code == 0, ended.err
     assert "problems to train on" in ended.out
     assert "Training: 3 of 3 epochs, loss" in ended.out
     assert "ATen alone" in ended.out
     assert "Scores are of" in ended.out
-    assert f"Curves in {tmp_path / 'logs/m-history.csv'} and" in ended.out
+    assert f"Curves in {tmp_path / 'logs/m-2-history.csv'} and" in ended.out
+    assert (tmp_path / "logs/m-history.csv").read_text() == "of an earlier training"
     assert ended.out.rstrip().endswith("card in m.json and m.md")
 
 

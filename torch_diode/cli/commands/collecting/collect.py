@@ -16,7 +16,9 @@ from torch_diode.toolkit.collecting.collect import collect as run
 
 @taking(options.RunOptions, options.NoiseOption, options.DrawingOptions)
 def collect(context: typer.Context, output: options.Output = None, **given: Any) -> None:
-    """Time every candidate on drawn shapes; run again after a kill or Ctrl-C, it continues.
+    """Time every candidate kernel on drawn shapes.
+
+    Run again after a kill or Ctrl-C, it continues.
 
     Example: torch-diode --seed 42 collect --output timings.parquet --num-shapes 100 --log-normal
     """

@@ -48,7 +48,7 @@ def collect_and_train(
     top_n_worst: Annotated[int, typer.Option(help="Worst cases to list.", min=0)] = 10,
     **given: Any,
 ) -> None:
-    """Do all of it: time kernels, train a model on them, and validate it on problems apart.
+    """Time kernels, train a model on them, and validate it.
 
     The same command again goes on after a kill: what was collected with the same options is not
     collected again; once the model is there, add --skip-training. With --skip-collection a

@@ -23,7 +23,9 @@ def collect_shapeset(
     dtypes: options.Dtypes = None,
     **given: Any,
 ) -> None:
-    """Time every candidate on a shape set's problems; run again after a kill, it continues.
+    """Time every candidate kernel on the problems of a file.
+
+    Run again after a kill or Ctrl-C, it continues.
 
     Example: torch-diode collect-shapeset --shapeset shapes.json --output timings.parquet
     """

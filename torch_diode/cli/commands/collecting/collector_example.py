@@ -17,7 +17,7 @@ def collector_example(
     num_shapes: Annotated[int, typer.Option(help="Matmuls to compile.", min=1, max=1000)] = 4,
     overwrite: Annotated[bool, typer.Option(help="Replace the files if they exist.")] = False,
 ) -> None:
-    """Compile a few matmuls with max-autotune, and keep the times Inductor took; runs on a CPU too.
+    """Keep the times of a few autotuned matmuls; runs on a CPU too.
 
     Example: torch-diode --device cpu collector-example --num-shapes 2
     """

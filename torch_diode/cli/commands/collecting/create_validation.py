@@ -31,7 +31,7 @@ def create_validation(
     ] = None,
     **given: Any,
 ) -> None:
-    """Collect a validation set: drawn shapes, or a shape set's, that no training data has.
+    """Time problems that no training data has, to validate on.
 
     It prints the datasets it compared with. No seed draws the shapes that `collect` draws with it.
 

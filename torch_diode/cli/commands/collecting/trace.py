@@ -17,7 +17,7 @@ def trace(
     script: Annotated[Path, typer.Argument(help="Python program to run, or -m and a module.")],
     overwrite: Overwrite = False,
 ) -> None:
-    """Run a program, and write the matmul problems of its compiled graphs, with counts.
+    """Run a program and write the matmuls of its compiled graphs.
 
     What follows the program's name are its own arguments.
 

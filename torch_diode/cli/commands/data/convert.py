@@ -33,10 +33,10 @@ def convert(
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Convert, merge and filter datasets; the output's ending names its form.
+    """Convert, merge and filter datasets.
 
-    Logs of PyTorch's AutoHeuristic (.txt, .txt.gz) are read wherever a dataset is. The file's name,
-    or its folder's, has to tell the chip: a100_mm.txt.
+    The output's ending names its form. Logs of PyTorch's AutoHeuristic (.txt, .txt.gz) are read
+    wherever a dataset is; the file's name, or its folder's, has to tell the chip: a100_mm.txt.
 
     Example: torch-diode convert old.json shards/ --output all.parquet --hardware nvidia-h200
     """

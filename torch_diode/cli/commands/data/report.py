@@ -29,7 +29,7 @@ def report(
     ] = True,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a report: regret, predicted against measured, worst decisions, where which kernel wins.
+    """Write an HTML page that shows how good a model is.
 
     Example: torch-diode report --dataset tutorial_validation.msgpack --model tutorial_model.pt
     """

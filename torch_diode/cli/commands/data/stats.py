@@ -20,7 +20,7 @@ def stats(
     limit: Annotated[int, typer.Option(help="Problems to list; 0 lists all.", min=0)] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Show a dataset's hardware, operations, problems and fastest configs.
+    """Show what a dataset holds, and its fastest configs.
 
     Example: torch-diode stats tutorial_dataset.msgpack --limit 5
     """

@@ -27,7 +27,7 @@ def model_example(
     overwrite: Annotated[bool, typer.Option(help="Replace the files if they exist.")] = False,
     **given: Any,
 ) -> None:
-    """Train a small model, show its scores, and predict with it; runs on a CPU in a minute.
+    """Train a small model and predict with it, on a CPU in a minute.
 
     Example: torch-diode model-example --num-epochs 6
     """

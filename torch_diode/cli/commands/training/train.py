@@ -46,24 +46,13 @@ def train(
     overwrite: Overwrite = False,
     **given: Any,
 ) -> None:
-    """Train a model; the defaults are those of the shipped model.
+    """Train a model on timings.
 
     The dataset is split by problem: some to train on, some to decide when to stop, and some held
-    out for the scores. A run that was killed continues when the same command is given again.
+    out for the scores. After Ctrl-C or a kill the same command continues. The shipped model for the
+    H200 has five --teachers; --init-from shipped fine-tunes it on your own timings.
 
-    Example: torch-diode train --dataset timings.parquet --model my_model.pt --log-dir logs
-
-    \b
-    $ torch-diode --seed 42 train --data-dir . --model tutorial_model.pt --num-epochs 50 ...
-    17,350 timings of 10 problems on nvidia-h200
-    8 problems to train on, 2 to stop by, 0 held out
-    Batches of 1: there are few problems to take steps by
-    Training: 3 of 50 epochs, loss 0.5963, regret@1 1.0366, regret@3 1.0366, regret@5 1.0366, 2 s
-    ...
-    tutorial_model.pt: 1,956 kB; card in tutorial_model.json and tutorial_model.md
-
-    Fine-tune the shipped model on your own timings, in minutes:
-    torch-diode train --init-from shipped --dataset mine.parquet --model mine.pt
+    Example: torch-diode train --dataset timings.parquet --model my_model.pt --minutes 5
     """
     if dataset is not None and data_dir is not None:
         raise InvalidValueError("train: got both of --dataset and --data-dir; expected one of them")

@@ -42,7 +42,7 @@ def validate_max_autotune(
     as_json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON.")] = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Compare a model's first 1, 3, 5, 10 and 20 candidates with a solution's configs.
+    """Compare a model's first candidates with a solution's configs.
 
     A ratio below 1 means that the model's are faster. Writes model_performance_analysis_by_op.json.
 

@@ -39,7 +39,7 @@ def validate_model(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Score a model: regret@k with baselines and noise, slices, error of times, worst cases.
+    """Score a model on timings, beside baselines.
 
     On the data it was trained on, a model is scored on the problems held out of its training.
 

@@ -20,7 +20,7 @@ def completion(
         str, typer.Argument(help="bash, zsh or fish.", autocompletion=complete(SHELLS))
     ],
 ) -> None:
-    """Print a script that has the shell complete commands, options and their values.
+    """Print a completion script for your shell.
 
     Example: torch-diode completion bash > ~/.local/share/bash-completion/completions/torch-diode
 

@@ -14,6 +14,7 @@ from torch_diode.cli.options import filters
 from torch_diode.cli.options.parameters import complete
 from torch_diode.hardware import known_names
 from torch_diode.integration.deciding.record import Answered, Decision, Decisions
+from torch_diode.types.timing import Prediction
 
 
 def explain(
@@ -28,7 +29,7 @@ def explain(
     threads: filters.Threads = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Run a program and list what torch-diode decided in it.
+    """Run a program and show why each kernel was chosen.
 
     What follows the program's name are its own arguments. With --json, what it prints goes to
     standard error. With --hardware the program runs on what this machine has, and the decisions
@@ -57,11 +58,13 @@ def explain(
 def _as_json(decision: Decision) -> dict[str, Any]:
     data = dataclasses.asdict(decision)
     data["problem"] = decision.problem.to_dict()
-    winner, *runners_up = (
-        {**ranked.candidate.to_dict(), "predicted_us": ranked.predicted_us}
-        for ranked in (decision.winner, *decision.runners_up)
-    )
-    return {**data, "winner": winner, "runners_up": runners_up}
+    winner, *runners_up = map(_prediction_as_json, (decision.winner, *decision.runners_up))
+    plain = _prediction_as_json(decision.plain) if decision.plain else None
+    return {**data, "winner": winner, "runners_up": runners_up, "plain": plain}
+
+
+def _prediction_as_json(prediction: Prediction) -> dict[str, Any]:
+    return {**prediction.candidate.to_dict(), "predicted_us": prediction.predicted_us}
 
 
 def _answered_as_json(answered: Answered) -> dict[str, Any]:

@@ -20,7 +20,9 @@ def models(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The manifest, for programs.")] = False,
 ) -> None:
-    """List the models, those in the folders of TORCH_DIODE_MODEL_PATH first, or show a card.
+    """List the models and their scores, or show a card.
+
+    Those in the folders of TORCH_DIODE_MODEL_PATH come first.
 
     Example: torch-diode models --card matmul
 

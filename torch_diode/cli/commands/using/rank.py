@@ -28,7 +28,9 @@ def rank(
     ] = 10,
     overwrite: parameters.Overwrite = False,
 ) -> None:
-    """Rank the candidates of each problem in a file; a bad line stops it, and nothing is written.
+    """Rank the candidates of every problem in a file.
+
+    A bad line stops it, and nothing is written.
 
     Example: torch-diode rank --input problems.jsonl --output ranked.jsonl --hardware nvidia-h200
 

@@ -12,7 +12,7 @@ def run(
     context: typer.Context,
     program: Annotated[Path, typer.Argument(help="Python program to run, or -m and a module.")],
 ) -> None:
-    """Run a program with torch-diode registered, without a change to its code.
+    """Run a program with torch-diode on, its code unchanged.
 
     What follows the program's name are its own arguments, and its exit code is this command's.
     Python processes that it starts register, too.

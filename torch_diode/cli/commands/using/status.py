@@ -16,7 +16,7 @@ def status(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Show the distribution, the releases, the hardware and what registration did.
+    """Show this machine, its releases, and whether torch-diode decides.
 
     Exit code 1 where a step of it failed, such as for a wrong switch or a missing model.
 

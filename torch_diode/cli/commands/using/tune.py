@@ -43,12 +43,15 @@ def tune(
     model: Annotated[
         bool, typer.Option("--model", help="Also train a model for this machine.")
     ] = False,
+    ray: Annotated[
+        str | None, typer.Option(help="Address of a Ray cluster of like machines, which measures.")
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List what is kept.")] = False,
     forgotten: Annotated[
         str | None, typer.Option("--forget", help="Delete what is kept under this name, or all.")
     ] = None,
 ) -> None:
-    """Measure the matmuls of a program on this machine, keep the times and use them from then on.
+    """Measure a program's matmuls here, and use the times from now on.
 
     The program runs once; what follows its name are its own arguments. Run it again: only what is
     new is measured.
@@ -78,6 +81,7 @@ def tune(
         output=output,
         overwrite=overwrite,
         model=model,
+        ray=ray,
         device=context.obj.device,
         seed=context.obj.seed or 0,
     )

@@ -8,6 +8,7 @@ all these releases.
 from torch_diode.integration.hooks.torch_compat.answer_hooks import (
     answer_hooks,
     attention_arguments,
+    attention_operands,
     is_strict_reduction,
     reduction_arguments,
 )
@@ -84,6 +85,7 @@ __all__ = [
     "annotations_of",
     "answer_hooks",
     "attention_arguments",
+    "attention_operands",
     "batch_invariant",
     "can_be_rendered",
     "choices_slot",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from torch_diode.integration.hooks.torch_compat.sizes import hints
+from torch_diode.integration.hooks.torch_compat.sizes import hints, traced_size_or_none
 
 _ANSWER_HOOKS = {
     "reduction": (
@@ -53,6 +53,20 @@ def attention_arguments(*args: Any) -> tuple[int, int, Any, str]:
     only the forward kernel of 2.14 and later is told the length."""
     head_dim, *length, dtype, device_type = args
     return int(head_dim), hints(length)[0] if length else 0, dtype, device_type
+
+
+def attention_operands() -> tuple[tuple[int | None, ...], ...]:
+    """The sizes of queries, keys and values of the attention being lowered, None for one known at
+    run time only; empty outside of its lowering. No release tells the hooks."""
+    from torch._inductor.virtualized import V
+
+    node = getattr(V.graph, "current_node", None)
+    if node is None or "flex_attention" not in str(node.target):
+        return ()
+    operands: list[Any] = [getattr(each, "meta", {}).get("val") for each in node.args[:3]]
+    if any(operand is None for operand in operands):
+        return ()
+    return tuple(tuple(map(traced_size_or_none, operand.shape)) for operand in operands)
 
 
 def is_strict_reduction(features: Any) -> bool:

@@ -1,0 +1,1 @@
+"""Timings of flex attention: PyTorch's logs, and files of our own."""

@@ -1,0 +1,1 @@
+"""Attention as a problem, and the dataset of its timings."""
