@@ -68,6 +68,11 @@ class CpuTimer(Timer):
         again; long calls, whose times vary less, fewer times."""
         return super().measure(launches, rounds)
 
+    def _expected(self, samples: Sequence[float]) -> float:
+        """The least: a kernel must not be left out because most of its few samples were
+        disturbed."""
+        return min(samples)
+
     def _affordable(self, repeats: int, round_us: float) -> int:
         """Repetitions of a round that takes this long."""
         return max(min(repeats, int(_ROUNDS_US / round_us)), _FEWEST)

@@ -53,10 +53,10 @@ class Timer(ABC):
         samples: list[list[float]] = [[] for _ in launches]
         self._rounds(launches, range(len(launches)), 1, samples)
         for close, repeats in rounds:
-            medians = [statistics.median(s) for s in samples]
-            limit = close * min(medians)
-            near = [i for i, median in enumerate(medians) if median <= limit]
-            affordable = self._affordable(repeats, sum(medians[i] for i in near))
+            times = [self._expected(s) for s in samples]
+            limit = close * min(times)
+            near = [i for i, expected in enumerate(times) if expected <= limit]
+            affordable = self._affordable(repeats, sum(times[i] for i in near))
             self._rounds(launches, near, affordable, samples)
         return [self.summarise(s) for s in samples]
 
@@ -98,6 +98,10 @@ class Timer(ABC):
         samples: list[list[float]] = [[] for _ in launches]
         self._rounds(launches, list(range(len(launches))), repeats, samples)
         return samples
+
+    def _expected(self, samples: Sequence[float]) -> float:
+        """The time by which a kernel is timed again, or not."""
+        return statistics.median(samples)
 
     def _affordable(self, repeats: int, round_us: float) -> int:
         """Repetitions of a round that takes this long: as many as were asked for."""
