@@ -16,9 +16,9 @@ def evaluation():
     return validate(MODEL, DATA).evaluation
 
 
-def test_the_first_choice_is_within_two_percent_of_the_best(evaluation):
+def test_the_first_choice_is_within_a_percent_and_a_half_of_the_best(evaluation):
     scores = {score.k: score for score in evaluation.model["all"]}
-    assert scores[1].geomean <= 1.02
+    assert scores[1].geomean <= 1.015
     assert scores[3].geomean <= 1.001
     assert scores[1].problems > 600
 
@@ -34,7 +34,8 @@ def test_float32_takes_seven_tenths_of_torchs_time_and_half_in_frozen_graphs(eva
 
 def test_hardly_a_decision_is_slower_than_torchs(evaluation):
     over = evaluation.over_plain
-    assert over["unfrozen"]["all"].slower <= 10
+    assert over["unfrozen"]["all"].slower <= 4
+    assert over["unfrozen"]["precision=bfloat16"].slower == 0
     assert over["frozen"]["all"].slower == 0
     assert over["all"]["all"].slower == 0
     assert over["all"]["all"].p99 <= 1.05

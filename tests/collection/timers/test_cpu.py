@@ -57,7 +57,7 @@ def test_the_caches_are_prepared_before_each_round():
 
 
 def test_refined_calls_stay_together_until_the_best_is_known():
-    times = [0.0010, 0.0013, 0.0040]
+    times = [0.0010, 0.0013, 0.0080]
     calls = [lambda s=s: time.sleep(s) for s in times]
     timed = timer()
     first = timed.measure(calls)

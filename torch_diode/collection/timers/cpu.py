@@ -42,7 +42,7 @@ _LOWEST = 0.1
 class CpuTimer(Timer):
     """Times calls on this machine's CPU, with the threads torch uses."""
 
-    near = 0.5
+    near = 3.0
     narrows = False
     """What runs between two calls of a kernel decides what of its weight is left in the caches:
     times are comparable only of kernels that ran in the same rounds."""
