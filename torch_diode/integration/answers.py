@@ -142,7 +142,8 @@ class AttentionIntegration(AnswersIntegration):
     def _ask(self, build: Callable[[], Question]) -> Any:
         """Without the functions where these fail or abstain."""
         answer = super()._ask(build) if self.functions else None
-        if answer is not None or self.state != ON or self.settings.mode == "observe":
+        answered = self.functions and self.settings.mode == "observe"
+        if answer is not None or answered or self.state != ON:
             return answer
         return self.fallback.run(lambda: self._answer(build, self._decide_alone))
 
