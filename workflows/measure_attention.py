@@ -150,6 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
     parser.add_argument("--precisions", nargs="+", default=list(PRECISIONS), choices=PRECISIONS)
     parser.add_argument("--head-dims", nargs="+", default=HEAD_DIMS, choices=HEAD_DIMS)
+    parser.add_argument("--steps", nargs="+", default=list(STEPS), choices=STEPS)
     parser.add_argument("--minutes", type=float, default=120)
     parser.add_argument("--output", type=Path, default=PATH)
     return parser
@@ -161,7 +162,7 @@ def _wanted(options: argparse.Namespace, kernels: Kernels) -> Iterator[tuple[str
     groups = list(
         itertools.product(options.kinds, options.head_dims, options.arch, options.precisions)
     )
-    for step in (_own, _replacements, _listed):
+    for step in [STEPS[name] for name in options.steps]:
         for kind, head_dim, arch, precision in groups:
             if "x" in head_dim and (precision != "bfloat16" or kind == "decode"):
                 continue
@@ -199,6 +200,9 @@ def _replacements(name: str, kernels: Kernels) -> Iterator[KernelConfig]:
                 break
 
 
+STEPS = {"own": _own, "replacements": _replacements, "listed": _listed}
+
+
 def _smaller(config: KernelConfig) -> list[KernelConfig]:
     """Smaller configs by their distance: stages are given up first, then blocks, the two sides of
     a backward together."""
@@ -208,7 +212,10 @@ def _smaller(config: KernelConfig) -> list[KernelConfig]:
     for depth, halved in itertools.product(stages, halvings):
         steps = halved if len(config.blocks) < 4 else (*halved, *reversed(halved))
         blocks = [size >> n for (_, size), n in zip(config.blocks, steps, strict=True)]
-        if min(blocks) >= _SMALLEST_BLOCK and (depth, sum(halved)) != (config.num_stages, 0):
+        divides = len(blocks) < 4 or (blocks[1] >= blocks[0] and blocks[2] >= blocks[3])
+        if not divides or (depth, sum(halved)) == (config.num_stages, 0):
+            continue
+        if min(blocks) >= _SMALLEST_BLOCK:
             names = [block for block, _ in config.blocks]
             pairs = tuple(zip(names, blocks, strict=True))
             found.append(KernelConfig(pairs, depth, config.num_warps))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ from torch._inductor.virtualized import V
 from torch_diode.candidates.gpu.attention import fits_chip, measured_attention
 from torch_diode.hardware import known
 from torch_diode.heuristics.attention_table import AttentionTable
-from torch_diode.heuristics.custom import heuristic
+from torch_diode.heuristics.custom import CustomAnswer, heuristic
 from torch_diode.heuristics.questions import Attention
 from torch_diode.integration import registration
 from torch_diode.integration.capture.attention import (
@@ -119,7 +120,10 @@ def test_configs_for_max_autotune_that_do_not_fit_are_left_out() -> None:
     assert all(launchable(RTX_4090, "forward", 128, config) for config in given)
 
 
-def test_a_shipped_table_shortens_the_list_for_max_autotune_and_decides_nothing_alone() -> None:
+def test_a_shipped_table_shortens_the_list_for_max_autotune_and_decides_nothing_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("TORCH_DIODE_MODEL")
     with lowering_for("nvidia-a100"):
         registration.enable()
         (own,) = configs("forward", 128)
@@ -145,6 +149,17 @@ def test_a_functions_configs_must_fit_too() -> None:
         (answer,) = registration.explain().answers
     assert launchable(RTX_4090, "forward", 256, given)
     assert answer.source == "greedy, what fits"
+
+
+def test_where_a_function_fails_or_abstains_the_configs_fit_all_the_same() -> None:
+    for answer in (None, "nonsense"):
+        rule = CustomAnswer("attention", lambda _, given=answer: given)
+        with lowering_for(RTX_4090), warnings.catch_warnings(record=True) as warned:
+            registration.enable(rule)
+            (given,) = configs("forward", 256)
+            registration.disable()
+        assert launchable(RTX_4090, "forward", 256, given)
+        assert len(warned) == (answer is not None)
 
 
 def test_a_function_may_take_any_config_that_was_compiled_and_fits() -> None:

@@ -239,23 +239,36 @@ class Attention(ConfigQuestion):
     head_dim: int
     dtype: str
     queries: int
-    """Length of the sequence; 0 where this release of torch does not say."""
+    """Length of the sequence; 0 where it is known only at run time."""
     tf32: bool = False
     """True if float32 products may be computed in TF32."""
     value_dim: int = 0
     """Head dimension of the values; 0 for the same."""
+    score_tensors: tuple[int, ...] = ()
+    """Bytes per element of the tensors that the function of scores reads, such as a bias; without
+    those that have fewer elements than there are keys."""
+    mask_tensors: tuple[int, ...] = ()
+    """The same of the function of the mask."""
 
     def fits(self, config: KernelConfig) -> bool | None:
         """True if a kernel of this config was compiled and fits the chip, False if it does not
-        fit; None if it was never compiled."""
-        from torch_diode.candidates.gpu.attention import fits_chip
+        fit. None if it was never compiled, or only the functions' tensors can tell."""
+        from torch_diode.candidates.gpu.attention import fits_chip, tile_of
 
         row = self._measured.get(config)
         if row is None:
             return None
-        fits = fits_chip(row, self.hardware)
-        # With smaller values it needs less.
-        return fits or (False if self._tables[0] else None)
+        # Each tensor's part of a tile is held as often as there are stages. A score's function
+        # reads one element for each, as a rule, and a mask's one for each row and column.
+        tile, edges = tile_of(config, self.queries)
+        every = sum(self.score_tensors) + sum(self.mask_tensors)
+        most = tile * every * config.num_stages
+        likely = tile * sum(self.score_tensors) + edges * sum(self.mask_tensors)
+        if fits_chip(row, self.hardware, most):
+            return True
+        exact = bool(self._tables[0])  # with smaller values it needs less
+        too_large = not fits_chip(row, self.hardware, likely * (config.num_stages - 1))
+        return False if exact and too_large else None
 
     @property
     def fitting_configs(self) -> tuple[KernelConfig, ...]:
@@ -265,13 +278,16 @@ class Attention(ConfigQuestion):
     def fitting(self, answer: Any) -> Any:
         """Those not known to exceed the chip or, if all do, the one nearest to the last, which
         is Inductor's own beside those of max-autotune."""
+        from torch_diode.candidates.gpu.attention import nearest
+
         kept = tuple(config for config in answer if self.fits(config) is not False)
         if kept or not answer:
             return kept
-        from torch_diode.candidates.gpu.attention import nearest_that_fits
-
-        nearest = nearest_that_fits(answer[-1], self._measured, self.hardware)
-        return answer if nearest is None else (nearest,)
+        others = self.fitting_configs or [
+            config for config in self._measured if self.fits(config) is None
+        ]
+        instead = nearest(answer[-1], others)
+        return answer if instead is None else (instead,)
 
     @property
     def _measured(self) -> Table:

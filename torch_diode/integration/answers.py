@@ -15,9 +15,11 @@ from torch_diode.integration.hooks.fallback import Abstained, Fallback, NotAppli
 from torch_diode.integration.settings import Settings
 
 if TYPE_CHECKING:
+    from torch_diode.heuristics.attention_table import AttentionTable
     from torch_diode.heuristics.custom import CustomAnswer
     from torch_diode.heuristics.questions import Question
     from torch_diode.integration.deciding.record import AnswerRecord
+    from torch_diode.types.hardware import Hardware
 
 
 ATTENTION = "attention"
@@ -87,14 +89,16 @@ class AnswersIntegration(ChoicesIntegration):
     def _ask(self, build: Callable[[], Question]) -> Any:
         if self.state != ON:
             return None
-        return self.fallback.run(lambda: self._answer(build))
+        return self.fallback.run(lambda: self._answer(build, self._decide))
 
-    def _answer(self, build: Callable[[], Question]) -> Any:
+    def _answer(
+        self, build: Callable[[], Question], decide: Callable[[Question], tuple[Any, str]]
+    ) -> Any:
         from torch_diode.integration.deciding.record import Answered
 
         start = time.perf_counter_ns()
         question = build()
-        answer, source = self._decide(question)
+        answer, source = decide(question)
         took_us = (time.perf_counter_ns() - start) / 1000
         self.fallback.decided()
         self.record.add(Answered(question, answer, source, took_us))
@@ -135,29 +139,40 @@ class AttentionIntegration(AnswersIntegration):
         """The methods of this release; installed without functions too."""
         return torch_compat.answer_hooks([ATTENTION])
 
+    def _ask(self, build: Callable[[], Question]) -> Any:
+        """Without the functions where these fail or abstain."""
+        answer = super()._ask(build) if self.functions else None
+        answered = self.functions and self.settings.mode == "observe"
+        if answer is not None or answered or self.state != ON:
+            return answer
+        return self.fallback.run(lambda: self._answer(build, self._decide_alone))
+
     def _decide(self, question: Question) -> tuple[Any, str]:
-        try:
-            answer, source = super()._decide(question)
-        except (Abstained, NotApplicable) as reason:
-            answer, source = self._shortlist(question)
-            fitting = question.fitting(answer)
-            if fitting == question.default:
-                if self.functions:
-                    raise
-                raise NotApplicable from reason
-            return fitting, source if answer != question.default else WHAT_FITS
+        answer, source = super()._decide(question)
         fitting = question.fitting(answer)
         return fitting, source if fitting == answer else f"{source}, {WHAT_FITS}"
 
+    def _decide_alone(self, question: Question) -> tuple[Any, str]:
+        answer, source = self._shortlist(question)
+        fitting = question.fitting(answer)
+        if fitting == question.default:
+            raise NotApplicable
+        return fitting, source if answer != question.default else WHAT_FITS
+
     def _shortlist(self, question: Any) -> tuple[tuple[Any, ...], str]:
         """The shipped table's shortlist for max-autotune; it decides nothing alone."""
-        from torch_diode.heuristics.attention_table import shipped_table
-
-        table = None if torch_compat.batch_invariant() else shipped_table(question.hardware)
+        table = None if torch_compat.batch_invariant() else self._table(question.hardware)
         shortlist = table.shortlist(question) if table is not None else None
         if table is None or shortlist is None:
             return question.default, ""
         return shortlist, f"{table.name} of {table.hardware}"
+
+    def _table(self, hardware: Hardware) -> AttentionTable | None:
+        """The shipped table, unless shipped models are turned off."""
+        from torch_diode.heuristics.attention_table import shipped_table
+        from torch_diode.integration.default_heuristic import NONE
+
+        return None if self.settings.model == NONE else shipped_table(hardware)
 
     def fingerprint(self, devices: Iterable[Any]) -> str:
         """That of the functions and, on GPUs, of what is known to fit."""
@@ -166,8 +181,7 @@ class AttentionIntegration(AnswersIntegration):
         if not functions:
             return ""
         from torch_diode.candidates.gpu.attention import measured_digest
-        from torch_diode.heuristics.attention_table import shipped_table
 
-        tables = [shipped_table(hardware_of(device)) for device in gpus]
+        tables = [self._table(hardware_of(device)) for device in gpus]
         shipped = [table.fingerprint() for table in tables if table is not None]
         return "".join([functions, measured_digest(), *shipped])

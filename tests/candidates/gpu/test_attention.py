@@ -9,9 +9,10 @@ from torch_diode.candidates.gpu.attention import (
     fits_chip,
     kernel_name,
     measured_attention,
-    nearest_that_fits,
+    nearest,
     padded,
     read_measured,
+    tile_of,
 )
 from torch_diode.hardware import known
 from torch_diode.types.candidate import KernelConfig
@@ -57,19 +58,33 @@ def test_every_chip_precision_and_head_dimension_has_kernels_that_fit(chip):
 
 
 @pytest.mark.parametrize("chip", CHIPS)
-def test_whatever_was_measured_has_a_replacement_that_fits_and_is_smaller(chip):
+def test_whatever_does_not_fit_has_a_smaller_config_that_does(chip):
     hardware = known(chip)
     for kind, precision, head_dim in itertools.product(KINDS, PRECISIONS, HEAD_DIMS):
         kernels = table(chip, kind, precision, head_dim)
+        fitting = [each for each, row in kernels.items() if fits_chip(row, hardware)]
         for each, row in kernels.items():
-            nearest = nearest_that_fits(each, kernels, hardware)
-            if fits_chip(row, hardware):
-                assert nearest == each
-            else:
-                assert nearest is not None, (kind, precision, head_dim, each)
-                assert fits_chip(kernels[nearest], hardware)
-                assert nearest.is_within(each)
-                assert nearest != each
+            instead = nearest(each, fitting)
+            if row[0] < 0:
+                continue
+            assert instead is not None, (kind, precision, head_dim, each)
+            assert instead.is_within(each)
+            assert (instead == each) == fits_chip(row, hardware)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_89"])
+def test_kernels_of_one_generation_need_the_same_shared_memory(arch):
+    rows = {
+        name: dict(configs_of(name.split("/")[0], r)) for name, r in read_measured(PATH).items()
+    }
+    compared = 0
+    for name, kernels in rows.items():
+        if name.endswith(arch):
+            others = rows.get(name.replace(arch, "sm_86"), {})
+            for each in kernels.keys() & others.keys():
+                assert kernels[each][0] == others[each][0], (name, each)
+                compared += 1
+    assert compared >= 10
 
 
 def test_a_row_serves_other_dtypes_of_two_bytes_and_head_dimensions_below_it():
@@ -86,13 +101,22 @@ def test_a_chip_without_measurements_has_none():
 
 
 def test_the_nearest_gives_up_stages_before_blocks():
-    hardware = known(RTX_4090)
     large = config("forward", 128, 64, 3, 4)
-    halved, shallow = large.changed(block_n=32), large.changed(num_stages=2)
-    kernels = {large: (200_000, 255, 0), halved: (90_000, 255, 0), shallow: (90_000, 255, 0)}
-    assert nearest_that_fits(large, kernels, hardware) == shallow
-    assert nearest_that_fits(large, {**kernels, shallow: (-1, 0, 0)}, hardware) == halved
-    assert nearest_that_fits(large, {large: (-1, 0, 0)}, hardware) is None
+    halved, shallow, both = (
+        large.changed(**changed)
+        for changed in ({"block_n": 32}, {"num_stages": 2}, {"block_n": 32, "num_stages": 2})
+    )
+    assert nearest(large, [both, halved, shallow]) == shallow
+    assert nearest(large, [both, halved]) == halved
+    assert nearest(shallow, [halved, large]) is None
+    assert nearest(large, [large, shallow]) == large
+
+
+def test_a_tile_is_a_blocks_scores_and_its_edges_are_its_rows_and_columns():
+    assert tile_of(config("forward", 128, 64, 3, 4), 4096) == (128 * 64, 128 + 64)
+    assert tile_of(config("backward", 32, 64, 128, 32, 1, 4), 4096) == (128 * 32, 128 + 32)
+    assert tile_of(config("decode", 64, 1, 2), 17) == (64 * 32, 64 + 32)
+    assert tile_of(config("decode", 64, 1, 2), 0) == (64 * 16, 64 + 16)
 
 
 def test_the_file_names_what_it_was_measured_with_and_another_is_refused(tmp_path):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -27,6 +27,9 @@ KINDS = {
 NEEDS = ("shared_bytes", "registers", "spilled_bytes")
 PATH = Path(__file__).parent / "measurements" / "attention.json"
 _SMALLEST_HEAD = 16
+_SAME_MEMORY = {"sm_80": "sm_86", "sm_89": "sm_86"}
+"""Architectures whose kernels need the shared memory of another's, as all that were compiled for
+both do."""
 
 Row = tuple[int, ...]
 Table = dict[KernelConfig, Row]
@@ -45,35 +48,40 @@ def kernel_name(
 
 def padded(head_dim: int) -> int:
     """The head dimension as a kernel's blocks have it: a power of two."""
-    return max(_SMALLEST_HEAD, 1 << (head_dim - 1).bit_length())
+    return max(_SMALLEST_HEAD, 1 << max(0, head_dim - 1).bit_length())
 
 
 def measured_attention(
     kind: str, precision: str, hardware: Hardware, head_dim: int, value_dim: int | None = None
 ) -> Table:
     """The measured kernels for this chip; empty if there are none."""
-    name = kernel_name(kind, precision, hardware.arch, head_dim, value_dim)
-    return _tables().get(name, {})
+    arches = dict.fromkeys([_SAME_MEMORY.get(hardware.arch, hardware.arch), hardware.arch])
+    names = [kernel_name(kind, precision, arch, head_dim, value_dim) for arch in arches]
+    return {config: row for name in names for config, row in _tables().get(name, {}).items()}
 
 
-def fits_chip(row: Row, hardware: Hardware) -> bool:
-    """True if a measured kernel can be launched on the chip."""
-    return 0 <= row[0] <= hardware.shared_memory_per_block
+def fits_chip(row: Row, hardware: Hardware, more: int = 0) -> bool:
+    """True if a measured kernel can be launched on the chip, with that much more shared memory."""
+    return row[0] >= 0 and row[0] + more <= hardware.shared_memory_per_block
 
 
-def nearest_that_fits(
-    config: KernelConfig, table: Table, hardware: Hardware
-) -> KernelConfig | None:
-    """The measured config nearest to this one among the smaller ones that fit, which may be
-    itself: of the fewest halvings, stages given up before blocks."""
+def tile_of(config: KernelConfig, queries: int) -> tuple[int, int]:
+    """The scores that a block holds at a time, and its rows and columns; a decode's rows are all
+    queries."""
+    blocks = [size for _, size in config.blocks]
+    if len(blocks) == 1:
+        blocks.append(padded(queries))
+    pairs = [blocks[i : i + 2] for i in range(0, len(blocks), 2)]
+    return max(rows * columns for rows, columns in pairs), max(map(sum, pairs))
+
+
+def nearest(config: KernelConfig, others: Iterable[KernelConfig]) -> KernelConfig | None:
+    """The nearest of the smaller configs, which may be itself: of the fewest halvings, stages
+    given up before blocks."""
     smaller = [
-        other
-        for other, row in table.items()
-        if fits_chip(row, hardware)
-        and other.is_within(config)
-        and other.num_warps <= config.num_warps
+        other for other in others if other.is_within(config) and other.num_warps <= config.num_warps
     ]
-    return min(smaller, key=lambda each: distance(config, each), default=None)
+    return min(smaller, key=lambda other: distance(config, other), default=None)
 
 
 def distance(config: KernelConfig, other: KernelConfig) -> tuple[int, ...]:

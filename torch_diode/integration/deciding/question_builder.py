@@ -155,17 +155,17 @@ def _attention(
 ) -> Question:
     head_dim, queries, dtype, device_type = torch_compat.attention_arguments(*args)
     name = str(dtype).removeprefix("torch.")
-    operands = torch_compat.attention_operands()
-    if operands:
-        queries = queries or operands[0][-2] or 0
+    call = torch_compat.attention_call()
     return kind(
         hardware=_hardware(device_type),
         default=default,
         head_dim=head_dim,
         dtype=name,
-        queries=queries,
+        queries=queries or (call.queries if call else 0),
         tf32=torch_compat.tf32_allowed(),
-        value_dim=(operands[2][-1] if operands else 0) or head_dim,
+        value_dim=(call.value_dim if call else 0) or head_dim,
+        score_tensors=call.score_tensors if call else (),
+        mask_tensors=call.mask_tensors if call else (),
     )
 
 

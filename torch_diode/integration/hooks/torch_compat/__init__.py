@@ -7,10 +7,13 @@ all these releases.
 
 from torch_diode.integration.hooks.torch_compat.answer_hooks import (
     answer_hooks,
-    attention_arguments,
-    attention_operands,
     is_strict_reduction,
     reduction_arguments,
+)
+from torch_diode.integration.hooks.torch_compat.attention import (
+    AttentionCall,
+    attention_arguments,
+    attention_call,
 )
 from torch_diode.integration.hooks.torch_compat.benchmarking import (
     add_preprocessing,
@@ -80,12 +83,13 @@ from torch_diode.integration.hooks.torch_compat.versions import (
 
 __all__ = [
     "FINALIZE_HOOK",
+    "AttentionCall",
     "TemplateKwargs",
     "add_preprocessing",
     "annotations_of",
     "answer_hooks",
     "attention_arguments",
-    "attention_operands",
+    "attention_call",
     "batch_invariant",
     "can_be_rendered",
     "choices_slot",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from torch_diode.integration.hooks.torch_compat.sizes import hints, traced_size_or_none
-
 _ANSWER_HOOKS = {
     "reduction": (
         "should_use_persistent_reduction",
@@ -46,27 +44,6 @@ def reduction_arguments(*args: Any) -> tuple[Any, Any, Any]:
 
     (features,) = args
     return V.graph.get_current_device_or_throw(), features.numel, features.reduction_numel
-
-
-def attention_arguments(*args: Any) -> tuple[int, int, Any, str]:
-    """The head dimension, the length of the queries or 0, dtype and device type of an attention:
-    only the forward kernel of 2.14 and later is told the length."""
-    head_dim, *length, dtype, device_type = args
-    return int(head_dim), hints(length)[0] if length else 0, dtype, device_type
-
-
-def attention_operands() -> tuple[tuple[int | None, ...], ...]:
-    """The sizes of queries, keys and values of the attention being lowered, None for one known at
-    run time only; empty outside of its lowering. No release tells the hooks."""
-    from torch._inductor.virtualized import V
-
-    node = getattr(V.graph, "current_node", None)
-    if node is None or "flex_attention" not in str(node.target):
-        return ()
-    operands: list[Any] = [getattr(each, "meta", {}).get("val") for each in node.args[:3]]
-    if any(operand is None for operand in operands):
-        return ()
-    return tuple(tuple(map(traced_size_or_none, operand.shape)) for operand in operands)
 
 
 def is_strict_reduction(features: Any) -> bool:
