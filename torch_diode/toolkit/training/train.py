@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import itertools
 import time
 from collections.abc import Iterator, Sequence
@@ -67,6 +66,7 @@ from torch_diode.toolkit.training.score_notes import (
     scored_part,
     uncovered,
 )
+from torch_diode.toolkit.training.state_files import StateFiles
 from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import InvalidValueError, MissingPartError
 from torch_diode.types.hardware import Hardware
@@ -189,7 +189,7 @@ class _Run:
         try:
             trained = self._train(with_replay, options)
         except KeyboardInterrupt:
-            states = [path.name for path in self._states()]
+            states = [path.name for path in self._states.there()]
             self._message(
                 f"{', '.join(states)}: kept; the same command continues"
                 if states
@@ -203,23 +203,8 @@ class _Run:
         self.progress(Progress(message=text))
 
     @property
-    def _state(self) -> Path:
-        """The file that a killed run continues from."""
-        return self.model.with_name(f"{self.model.name}.state")
-
-    @property
-    def _teacher_states(self) -> list[Path]:
-        numbers = range(1, self.options.teachers + 1)
-        return [self.model.with_name(f"{self.model.name}.teacher-{i}") for i in numbers]
-
-    def _states(self) -> list[Path]:
-        """The state files there are; a run that was stopped may have had more teachers."""
-        names = (glob.escape(self.model.name) + end for end in (".state", ".teacher-*"))
-        return [path for name in names for path in sorted(self.model.parent.glob(name))]
-
-    def _remove_states(self) -> None:
-        for path in self._states():
-            path.unlink()
+    def _states(self) -> StateFiles:
+        return StateFiles(self.model, self.options.teachers)
 
     def _adapt_to_few(
         self, options: TrainingOptions, parts: SplitTables, *, replays: bool
@@ -238,25 +223,26 @@ class _Run:
     def _train(self, parts: SplitTables, options: TrainingOptions) -> Trained[Network]:
         minutes = self.options.minutes
         limit = TimeLimit(None if minutes is None else 60 * minutes)
-        for path in self._states():
-            if path in (self._state, *self._teacher_states):
-                self._message(f"{path}: continuing from it")
+        for path in self._states.continued():
+            self._message(f"{path}: continuing from it")
         if options.kind == LIBRARY:
             report = report_epochs(self.progress, "Training", options.epochs)
             return train_library(parts, options, report, limit)
         weights = self.initial.weights if self.initial else None
 
-        jobs = teacher_jobs(parts, options, self._teacher_states)
+        jobs = teacher_jobs(parts, options, self._states.of_teachers)
         if jobs:
             job = TrainingJob(
                 "Model",
                 options.epochs,
-                lambda report: trainer.train_state(parts, options, report, self._state, weights),
+                lambda report: trainer.train_state(
+                    parts, options, report, self._states.own, weights
+                ),
             )
             train_in_parallel([job, *jobs], self.progress)
         teachers = train_teachers(jobs, self.progress)
         report = report_epochs(self.progress, "Training", options.epochs)
-        trained = trainer.train(parts, options, report, self._state, weights, limit)
+        trained = trainer.train(parts, options, report, self._states.own, weights, limit)
         if not teachers:
             return trained
         return distill_teachers(
@@ -292,7 +278,7 @@ class _Run:
         cards: list[Path] = []
         if is_written:
             cards = write_card(self.model, metadata, evaluated, scored_on, notes, self.overwrite)
-            self._remove_states()
+            self._states.remove()
         return TrainingResult(
             self.model,
             is_written,
@@ -309,7 +295,7 @@ class _Run:
     def _check_converged(self, predicted: Times) -> None:
         if ((predicted > _LEAST_US) & (predicted < _MOST_US)).all():
             return
-        self._remove_states()
+        self._states.remove()
         raise InvalidValueError(
             f"{self.model}: not written; training diverged: got predicted times that no kernel "
             "can take; lower --learning-rate"
