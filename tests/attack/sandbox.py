@@ -24,6 +24,7 @@ from tests.files import fuzz
 from torch_diode.collection.workers.pool import ProgressMarker, WorkerDied, WorkerPool
 
 SECONDS_A_CASE = 60
+_PAUSE = 2.0
 MOST_BYTES = 256 << 20
 """The greatest file a case may write."""
 REFUSED = 2
@@ -177,16 +178,21 @@ class Server:
         child = os.fork()
         if not child:
             _become(case, folder, log)
-        end = time.monotonic() + (case.kill[0] if case.kill else SECONDS_A_CASE)
+        last = time.monotonic()
+        end = last + (case.kill[0] if case.kill else SECONDS_A_CASE)
         while not (ended := os.waitpid(child, os.WNOHANG))[0]:
-            if time.monotonic() > end:
+            now = time.monotonic()
+            if now - last > _PAUSE:  # this process was stopped, and the case with it
+                end += now - last
+            last = now
+            if now > end:
                 number = case.kill[1] if case.kill else signal.SIGKILL
                 if not case.kill:
                     with contextlib.suppress(ProcessLookupError):
                         os.killpg(child, signal.SIGUSR1)
                     time.sleep(0.5)
                 os.kill(child, number)
-                end = time.monotonic() + SECONDS_A_CASE
+                end = last + SECONDS_A_CASE
                 case = Case(case.group, case.name, ())  # whatever is sent next is no part of it
                 if number == signal.SIGKILL:
                     ended = os.waitpid(child, 0)

@@ -7,7 +7,7 @@ from tests.attack.__main__ import attack
 from tests.attack.groups import commands, fill
 from tests.attack.sandbox import Attacker, Case, OutsideError, sandbox
 
-CASES = 200
+CASES = 150
 """As many as take less than a minute."""
 
 

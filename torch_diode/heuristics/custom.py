@@ -16,10 +16,10 @@ import numpy.typing as npt
 from torch_diode.candidates.space import position_of
 from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.heuristics.questions import QUESTIONS, Node, Question
-from torch_diode.heuristics.time_limit import Result, call_within
+from torch_diode.heuristics.time_limit import SECONDS, Result, TimeLimit
 from torch_diode.types.candidate import Candidate, KernelConfig, TritonGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
-from torch_diode.types.errors import DiodeError, InvalidValueError
+from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 from torch_diode.types.ranking import Ranking
@@ -67,7 +67,7 @@ class CandidateView(Sequence[Candidate]):
 class CustomFunction:
     """A user's function, its name and its fingerprint."""
 
-    seconds = 10.0
+    seconds = SECONDS
     """Time limit of an answer, which is computed on a thread of its own: a function that takes
     longer is not called again, and a compile leaves its decisions to torch."""
 
@@ -77,7 +77,7 @@ class CustomFunction:
         self.fn = fn
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
         self._key = uuid.uuid4().hex
-        self._is_too_slow = False
+        self._limit = TimeLimit(self.name)
         self.portable = getattr(fn, "version", None) is not None or code_text(fn) is not None
 
     def fingerprint(self) -> str:
@@ -91,15 +91,7 @@ class CustomFunction:
         return digest("custom", self.name, f"{module}.{path}", str(version), text)
 
     def _in_time(self, call: Callable[[], Result]) -> Result:
-        if self._is_too_slow:
-            raise DiodeError(f"{self.name}: took longer than {self.seconds:g} s before")
-        try:
-            return call_within(self.seconds, call)
-        except TimeoutError:
-            self._is_too_slow = True
-            raise DiodeError(
-                f"{self.name}: took longer than {self.seconds:g} s; it is not called again"
-            ) from None
+        return self._limit.call(self.seconds, call)
 
 
 class CustomAnswer(CustomFunction):

@@ -9,7 +9,31 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from torch_diode.types.errors import DiodeError
+
 Result = TypeVar("Result")
+SECONDS = 10.0
+"""Time limit of an answer, unless the code states another."""
+
+
+class TimeLimit:
+    """Time limit of a user's code, which is not called again once it took longer."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._is_too_slow = False
+
+    def call(self, seconds: float, call: Callable[[], Result]) -> Result:
+        """The result of a call, or its error; refused where it takes longer, or one did before."""
+        if self._is_too_slow:
+            raise DiodeError(f"{self.name}: took longer than {seconds:g} s before")
+        try:
+            return call_within(seconds, call)
+        except TimeoutError:
+            self._is_too_slow = True
+            raise DiodeError(
+                f"{self.name}: took longer than {seconds:g} s; it is not called again"
+            ) from None
 
 
 class _Worker:

@@ -63,13 +63,6 @@ def _plain(candidates: Candidates) -> Candidates:
     return Candidates.of(c for c in candidates if c.template not in (*PACKED, CPP_GEMM))
 
 
-def total_us(gains: Iterable[Gain]) -> tuple[float, float]:
-    """Time of all calls with torch's own kernels, and with those chosen."""
-    listed = list(gains)
-    own = sum(gain.use.count * gain.own_us for gain in listed)
-    return own, sum(gain.use.count * gain.chosen_us for gain in listed)
-
-
 def portable_table(gains: Iterable[Gain], folders: Sequence[TunedFolder]) -> Table:
     """The kept rows of these problems alone; torch's own kernels come first where the gain of
     another is within the error, since a table of the user's is followed to the letter."""

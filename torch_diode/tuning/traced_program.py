@@ -30,9 +30,13 @@ Traced = Counter[TracedProblem]
 
 
 def trace_program(
-    program: Path, arguments: Sequence[str], timeout: float | None = None
+    program: Path,
+    arguments: Sequence[str],
+    timeout: float | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> tuple[Traced, Counter[str]]:
-    """What a program compiles, and the reasons for which matmuls were left out."""
+    """What a program compiles, and the reasons for which matmuls were left out; `meanwhile` is
+    called while it runs."""
     check_program(program, arguments)
     name = program_name(program, arguments)
     with tempfile.TemporaryDirectory(prefix="torch-diode-") as folder:
@@ -40,6 +44,7 @@ def trace_program(
         command = [sys.executable, "-m", __name__, str(file), str(timeout or 0)]
         running = subprocess.Popen([*command, str(program), *arguments])  # noqa: S603
         try:
+            meanwhile()
             code = running.wait(None if timeout is None else timeout + _GRACE_S)
         except subprocess.TimeoutExpired:
             code = _STOPPED

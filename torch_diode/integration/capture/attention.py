@@ -67,9 +67,8 @@ def attention(kind: str, options: dict[str, Any] | None = None) -> Attention:
     ) -> Any:
         mask = _mask(q, k, number, index)
         graphs = (_score, _score_backward)
-        return flex_attention_backward(
-            *(q, k, v, out, lse, grad, lse, *graphs, mask, _SCALE, given)
-        )[:3]
+        operands: tuple[Any, ...] = (q, k, v, out, lse, grad, lse, *graphs, mask, _SCALE, given)
+        return flex_attention_backward(*operands)[:3]
 
     return backward
 
