@@ -78,7 +78,7 @@ def main() -> None:
     sum_up(decisions, truths)
     if truths:
         output.parent.mkdir(parents=True, exist_ok=True)
-        scores = report(RECORDED, output).validation.evaluation.model["all"][0]
+        scores = report(RECORDED, output, overwrite=True).validation.evaluation.model["all"][0]
         print(
             f"   Over all {scores.problems:,} problems measured there, its choices take "
             f"{scores.geomean:.3f} times the best. A report\n   of them, for a browser: {output}"
