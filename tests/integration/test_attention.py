@@ -28,7 +28,7 @@ from torch_diode.integration.capture.attention import (
     compiled_attention,
     lowered_here,
 )
-from torch_diode.integration.capture.fake_gpu import lower, pretend
+from torch_diode.integration.capture.fake_gpu import Input, lower, pretend
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.candidate import KernelConfig
 
@@ -214,6 +214,27 @@ def test_the_compiled_kernel_fits_where_torchs_own_does_not(
         registration.enable()
         given = compiled_attention(lower(attention(kind), inputs).source).metadata.shared
     assert given <= limit < own
+
+
+@pytest.mark.skipif(bool(lowered_here()), reason=lowered_here())
+def test_a_bias_counts_towards_what_fits() -> None:
+    limit = known(RTX_3090).shared_memory_per_block
+    inputs = attention_inputs("forward", (1, 4, 2048, 128), torch.bfloat16)
+    bias = Input((4, 2048, 2048), torch.bfloat16)
+    with pretend(known(RTX_3090)):
+        plain = compiled_attention(lower(attention("forward"), inputs).source).metadata.shared
+        function = attention("forward", biased=True)
+        own = compiled_attention(lower(function, [*inputs, bias]).source).metadata.shared
+        registration.enable()
+        lower(attention("forward"), inputs)
+        assert not registration.explain().answers
+        given = compiled_attention(lower(function, [*inputs, bias]).source).metadata.shared
+    assert plain <= limit < own
+    assert given <= limit
+    question = registration.explain().answers[0].question
+    assert isinstance(question, Attention)
+    assert (question.queries, question.value_dim) == (2048, 128)
+    assert (question.score_tensors, question.mask_tensors) == ((2,), ())
 
 
 def test_the_hooks_are_those_of_this_release() -> None:
