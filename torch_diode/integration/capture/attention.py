@@ -72,9 +72,8 @@ def attention(kind: str, options: dict[str, Any] | None = None, biased: bool = F
     ) -> Any:
         mask = _mask(q, k, number, index)
         graphs = (_score, _score_backward)
-        return flex_attention_backward(
-            *(q, k, v, out, lse, grad, lse, *graphs, mask, _SCALE, given)
-        )[:3]
+        operator: Any = flex_attention_backward
+        return operator(*(q, k, v, out, lse, grad, lse, *graphs, mask, _SCALE, given))[:3]
 
     return backward
 

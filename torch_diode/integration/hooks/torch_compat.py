@@ -175,7 +175,7 @@ def attention_call() -> AttentionCall | None:
 def _element_bytes(tensors: Iterable[Any], least: int) -> tuple[int, ...]:
     """Bytes per element of the nodes that are tensors of this many elements, or of a number known
     only at run time."""
-    values = [getattr(each, "meta", {}).get("val") for each in tensors]
+    values: list[Any] = [getattr(each, "meta", {}).get("val") for each in tensors]
     return tuple(
         value.element_size()
         for value in values
