@@ -36,7 +36,7 @@ def convert(
     """Convert, merge and filter datasets; the output's ending names its form.
 
     Logs of PyTorch's AutoHeuristic (.txt, .txt.gz) are read wherever a dataset is. The file's name,
-    or its folder's, has to tell the chip: a100_mm.txt.
+    or its folder's, has to tell the chip: a100_mm.txt. Those of flex attention become Parquet.
 
     Example: torch-diode convert old.json shards/ --output all.parquet --hardware nvidia-h200
     """
