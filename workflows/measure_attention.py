@@ -61,7 +61,7 @@ HEAD_DIMS = ("64", "128", "256", "256x128")
 _AMPERE = {
     ("forward", "bfloat16", 64): [(128, 64, 3, 4)],
     ("forward", "bfloat16", 128): [(128, 64, 3, 8)],
-    ("forward", "bfloat16", 256): [(32, 64, 3, 4), (64, 64, 3, 4)],
+    ("forward", "bfloat16", 256): [(32, 64, 3, 4), (64, 64, 3, 4), (128, 32, 2, 8)],
     ("forward", "float32", 64): [(128, 32, 3, 4)],
     ("forward", "float32", 128): [(128, 32, 3, 4)],
     ("forward", "float32", 256): [(64, 16, 3, 4)],
@@ -111,6 +111,12 @@ _LISTED = {
     "decode": [(64, 3, 2), (32, 3, 2), (128, 3, 2)],
 }
 """Those among which it chooses with max-autotune."""
+_SPARE = {
+    "forward": [(128, 64, 2, 8), (64, 64, 2, 4), (64, 32, 2, 4), (32, 32, 1, 4), (16, 16, 1, 4)],
+    "backward": [(64, 64, 64, 64, 1, 4), (32, 32, 32, 32, 1, 4), (16, 16, 16, 16, 1, 4)],
+    "decode": [(32, 1, 2), (16, 1, 2)],
+}
+"""Smaller ones for functions of scores and masks that read tensors, which take memory too."""
 _SMALLEST_BLOCK = 16
 _MOST_TRIED = 8
 _SHAPE = (2, 8, 4096)
@@ -200,7 +206,13 @@ def _replacements(name: str, kernels: Kernels) -> Iterator[KernelConfig]:
                 break
 
 
-STEPS = {"own": _own, "replacements": _replacements, "listed": _listed}
+def _spare(name: str, _: Kernels) -> Iterator[KernelConfig]:
+    """Of float32 only the smallest two."""
+    kind, precision, *_rest = name.split("/")
+    yield from _configs(kind, _SPARE[kind] if precision == "bfloat16" else _SPARE[kind][-2:])
+
+
+STEPS = {"own": _own, "replacements": _replacements, "spare": _spare, "listed": _listed}
 
 
 def _smaller(config: KernelConfig) -> list[KernelConfig]:

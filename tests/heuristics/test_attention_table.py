@@ -55,6 +55,12 @@ def test_it_gives_one_config_or_for_max_autotune_a_few_and_only_to_its_chip():
     assert table(question(hardware=known("nvidia-a100"))) is None
 
 
+def test_the_chip_may_be_named_as_drivers_name_it(tmp_path):
+    table = AttentionTable.load(written(tmp_path, hardware="NVIDIA GeForce RTX 4090"))
+    assert table.hardware == "nvidia-geforce-rtx-4090"
+    assert table(question()) is None
+
+
 def test_a_shortlist_keeps_what_the_table_has_first_what_it_has_not_and_inductors_own():
     ranked = tuple(FIRST.changed(num_warps=warps) for warps in (1, 2, 4, 8))
     unknown = FIRST.changed(num_stages=1)
@@ -83,6 +89,8 @@ def test_shipped_tables_have_a_row_per_precision_and_head_dimension(chip):
         {"rows": [{**ROW, "kind": "sideways"}]},
         {"rows": [{**ROW, "configs": [{**PASTED, "BLOCK_K": 16}]}]},
         {"rows": [{**ROW, "configs": [{**PASTED, "num_warps": 0}]}]},
+        {"rows": [{**ROW, "configs": [64]}]},
+        {"hardware": 3},
         {"format": "torch-diode table"},
         {"version": 2},
     ],

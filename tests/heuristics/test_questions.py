@@ -1,10 +1,12 @@
 """Questions refuse answers that Inductor cannot compile."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.samples import H200
+from torch_diode.hardware import known
 from torch_diode.heuristics.questions import (
     QUESTIONS,
     AttentionBackward,
@@ -78,6 +80,51 @@ def test_the_others_are_kept_and_each_config_once():
     assert PERSISTENT.checked(False) is False
     assert CONFIGS.checked(iter([LARGE, SMALL, LARGE])) == (LARGE, SMALL)
     assert CONFIGS.checked([SMALL.changed(BLOCK_N=16)])[0]["BLOCK_N"] == 16
+
+
+def attention(*sizes, chip="nvidia-geforce-rtx-3090", head_dim=128, **more):
+    config = KernelConfig((("block_m", sizes[0]), ("block_n", sizes[1])), *sizes[2:])
+    return AttentionForward(known(chip), (config,), head_dim, "bfloat16", 4096, **more), config
+
+
+def test_what_fits_a_chip_depends_on_the_head_dimension_of_values_too():
+    for value_dim, fits in ((0, False), (128, True)):
+        question, config = attention(64, 64, 3, 4, chip="nvidia-a100", head_dim=192)
+        assert question.fits(config) is False
+        question = replace(question, value_dim=value_dim)
+        assert question.fits(config) is fits
+        assert (question.fitting((config,)) == (config,)) is fits
+
+
+def test_tensors_that_scores_read_count_in_full_and_those_of_a_mask_by_row():
+    question, config = attention(128, 64, 3, 8)
+    assert question.fits(config) is True
+    biased = replace(question, score_tensors=(2,))
+    assert biased.fits(config) is False
+    (given,) = biased.fitting((config,))
+    assert biased.fits(given) is True
+    # A mask's tensor is read by row as a rule; where it is not, this does not fit.
+    masked = replace(question, mask_tensors=(4,))
+    assert masked.fits(config) is None
+    assert masked.fitting((config,)) == (config,)
+
+
+def test_a_config_that_was_never_compiled_or_a_chip_without_measurements_is_unknown():
+    question, config = attention(128, 64, 3, 8)
+    assert question.fits(config.changed(num_warps=16)) is None
+    other, config = attention(128, 128, 5, 4, chip="nvidia-t4")
+    assert other.fits(config) is None
+    assert other.fitting((config,)) == (config,)
+    assert other.fitting_configs == ()
+
+
+def test_an_answer_of_a_larger_config_that_fits_is_taken():
+    question, config = attention(64, 64, 3, 4, chip="nvidia-h100")
+    larger = config.changed(block_m=128)
+    assert question.fits(larger)
+    assert question.checked([larger]) == (larger,)
+    with pytest.raises(InvalidValueError, match="within those of one config"):
+        question.checked([larger.changed(block_n=256)])
 
 
 def test_questions_are_plain_values_and_print_in_a_line():

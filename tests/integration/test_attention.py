@@ -28,7 +28,7 @@ from torch_diode.integration.capture.attention import (
     compiled_attention,
     lowered_here,
 )
-from torch_diode.integration.capture.fake_gpu import lower, pretend
+from torch_diode.integration.capture.fake_gpu import Input, lower, pretend
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.candidate import KernelConfig
 
@@ -74,9 +74,11 @@ def _config(own: Any) -> KernelConfig:
     return KernelConfig(blocks, own.num_stages, own.num_warps)
 
 
-def launchable(chip: str, kind: str, head_dim: int, config: KernelConfig) -> bool:
+def launchable(chip: str, kind: str, head_dim: int, config: KernelConfig) -> bool | None:
+    """True if a kernel of this config fits the chip; None if it was never compiled."""
     hardware = known(chip)
-    return fits_chip(measured_attention(kind, "bfloat16", hardware, head_dim)[config], hardware)
+    row = measured_attention(kind, "bfloat16", hardware, head_dim).get(config)
+    return None if row is None else fits_chip(row, hardware)
 
 
 @pytest.mark.parametrize(("chip", "kind", "head_dim"), REPORTED)
@@ -85,8 +87,8 @@ def test_what_does_not_fit_is_replaced_by_the_nearest_that_does(
 ) -> None:
     with lowering_for(chip):
         (own,) = configs(kind, head_dim)
-        if launchable(chip, kind, head_dim, own):
-            pytest.skip("this release of torch has a config that fits")
+        if launchable(chip, kind, head_dim, own) is not False:
+            pytest.skip("this release of torch has another config")
         registration.enable()
         (given,) = configs(kind, head_dim)
         (answer,) = registration.explain().answers
@@ -116,8 +118,8 @@ def test_configs_for_max_autotune_that_do_not_fit_are_left_out() -> None:
         given = configs("forward", 128)
     dropped = [config for config in own if config not in given]
     assert dropped
-    assert not any(launchable(RTX_4090, "forward", 128, config) for config in dropped)
-    assert all(launchable(RTX_4090, "forward", 128, config) for config in given)
+    assert {launchable(RTX_4090, "forward", 128, config) for config in dropped} == {False}
+    assert {launchable(RTX_4090, "forward", 128, config) for config in given} == {True}
 
 
 def test_a_shipped_table_shortens_the_list_for_max_autotune_and_decides_nothing_alone(
@@ -214,6 +216,27 @@ def test_the_compiled_kernel_fits_where_torchs_own_does_not(
         registration.enable()
         given = compiled_attention(lower(attention(kind), inputs).source).metadata.shared
     assert given <= limit < own
+
+
+@pytest.mark.skipif(bool(lowered_here()), reason=lowered_here())
+def test_a_bias_counts_towards_what_fits() -> None:
+    limit = known(RTX_3090).shared_memory_per_block
+    inputs = attention_inputs("forward", (1, 4, 2048, 128), torch.bfloat16)
+    bias = Input((4, 2048, 2048), torch.bfloat16)
+    with pretend(known(RTX_3090)):
+        plain = compiled_attention(lower(attention("forward"), inputs).source).metadata.shared
+        function = attention("forward", biased=True)
+        own = compiled_attention(lower(function, [*inputs, bias]).source).metadata.shared
+        registration.enable()
+        lower(attention("forward"), inputs)
+        assert not registration.explain().answers
+        given = compiled_attention(lower(function, [*inputs, bias]).source).metadata.shared
+    assert plain <= limit < own
+    assert given <= limit
+    question = registration.explain().answers[0].question
+    assert isinstance(question, Attention)
+    assert (question.queries, question.value_dim) == (2048, 128)
+    assert (question.score_tensors, question.mask_tensors) == ((2,), ())
 
 
 def test_the_hooks_are_those_of_this_release() -> None:

@@ -17,7 +17,7 @@ from torch_diode.candidates.gpu.attention import KINDS, padded
 from torch_diode.files.file_errors import naming_file
 from torch_diode.files.header import check_header, header
 from torch_diode.files.json import read_json
-from torch_diode.hardware.catalog import stand_ins
+from torch_diode.hardware.catalog import normalise, stand_ins
 from torch_diode.heuristics.base import digest
 from torch_diode.heuristics.custom import CustomAnswer
 from torch_diode.heuristics.questions import Attention
@@ -91,8 +91,8 @@ class AttentionTable(CustomAnswer):
             data = read_json(path)
             check_header(data, _FORM, VERSION)
             rows = dict(_row(row) for row in validation.sequence("rows", data.get("rows")))
-            hardware = str(data.get("hardware", ""))
-            return cls(rows, f"{_FORM} {Path(path).stem}", hardware)
+            hardware = data.get("hardware")
+            return cls(rows, f"{_FORM} {Path(path).stem}", normalise(hardware) if hardware else "")
 
 
 def _to_dict(config: KernelConfig) -> dict[str, int]:
@@ -116,7 +116,7 @@ def _row(data: Any) -> tuple[tuple[str, str, int], tuple[KernelConfig, ...]]:
 def _configs(kind: str, configs: Iterable[Any]) -> Iterable[KernelConfig]:
     """Configs with the names of their blocks in either case: `BLOCK_M` as in `kernel_options`."""
     for given in configs:
-        fields = {name.lower(): size for name, size in given.items()}
+        fields = {str(n).lower(): size for n, size in validation.mapping("config", given).items()}
         names = (*KINDS[kind], "num_stages", "num_warps")
         validation.known_keys("config", fields, names, required=names)
         sizes = [validation.whole_number("config", n, fields[n], low=1) for n in names]

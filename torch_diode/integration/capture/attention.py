@@ -53,10 +53,15 @@ def options_of(config: KernelConfig) -> dict[str, Any]:
     return {**blocks, "num_stages": config.num_stages, "num_warps": config.num_warps}
 
 
-def attention(kind: str, options: dict[str, Any] | None = None) -> Attention:
-    """A function that attends: `forward`, `backward` or `decode`, with these `kernel_options`."""
+def attention(kind: str, options: dict[str, Any] | None = None, biased: bool = False) -> Attention:
+    """A function that attends: `forward`, `backward` or `decode`, with these `kernel_options`; a
+    biased forward adds a bias by head, query and key to the scores, the last input."""
     backend = "TRITON_DECODE" if kind == "decode" else "TRITON"
     given = {**_DEFAULT_OPTIONS, "BACKEND": backend, **(options or {})}
+    if biased:
+        return lambda q, k, v, number, index, bias: flex_attention(
+            *(q, k, v, _biased_score, _mask(q, k, number, index), _SCALE, given, (bias,))
+        )[0]
     if kind != "backward":
         return lambda q, k, v, number, index: flex_attention(
             *(q, k, v, _score, _mask(q, k, number, index), _SCALE, given)
@@ -67,8 +72,8 @@ def attention(kind: str, options: dict[str, Any] | None = None) -> Attention:
     ) -> Any:
         mask = _mask(q, k, number, index)
         graphs = (_score, _score_backward)
-        operands: tuple[Any, ...] = (q, k, v, out, lse, grad, lse, *graphs, mask, _SCALE, given)
-        return flex_attention_backward(*operands)[:3]
+        operator: Any = flex_attention_backward
+        return operator(*(q, k, v, out, lse, grad, lse, *graphs, mask, _SCALE, given))[:3]
 
     return backward
 
@@ -120,6 +125,10 @@ def compiled_attention(source: str) -> Any:
 
 def _score(score: Any, *_: Any) -> Any:
     return score
+
+
+def _biased_score(score: Any, b: Any, h: Any, m: Any, n: Any, bias: Any) -> Any:
+    return score + bias[h, m, n]
 
 
 def _score_backward(score: Any, b: Any, h: Any, m: Any, n: Any, grad: Any) -> list[Any]:

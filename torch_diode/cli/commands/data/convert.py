@@ -37,6 +37,7 @@ def convert(
 
     The output's ending names its form. Logs of PyTorch's AutoHeuristic (.txt, .txt.gz) are read
     wherever a dataset is; the file's name, or its folder's, has to tell the chip: a100_mm.txt.
+    Those of flex attention become Parquet.
 
     Example: torch-diode convert old.json shards/ --output all.parquet --hardware nvidia-h200
     """
