@@ -86,11 +86,8 @@ if TYPE_CHECKING:  # for type checkers, to whom `as` says that a name is exporte
     from torch_diode.toolkit.training.options import TrainOptions as TrainOptions
     from torch_diode.toolkit.training.train import TrainingResult as TrainingResult, train as train
     from torch_diode.toolkit.validate import Validation as Validation, validate as validate
-    from torch_diode.tuning.tune import (
-        TuneOptions as TuneOptions,
-        TuneResult as TuneResult,
-        tune as tune,
-    )
+    from torch_diode.tuning.result import TuneResult as TuneResult
+    from torch_diode.tuning.tune import TuneOptions as TuneOptions, tune as tune
     from torch_diode.types.candidate import (
         Candidate as Candidate,
         TritonGEMMConfig as TritonGEMMConfig,
@@ -148,7 +145,8 @@ _EXPORTS = {
     "toolkit.training.options": "TrainOptions",
     "toolkit.training.train": "TrainingResult train",
     "toolkit.validate": "Validation validate",
-    "tuning.tune": "TuneOptions TuneResult tune",
+    "tuning.result": "TuneResult",
+    "tuning.tune": "TuneOptions tune",
     "types.candidate": "Candidate TritonGEMMConfig",
     "types.candidate_arrays": "Candidates",
     "types.dataset": "Dataset",

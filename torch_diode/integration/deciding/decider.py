@@ -36,7 +36,6 @@ from torch_diode.types.problem import OPS, MMShape
 from torch_diode.types.ranking import Ranking
 
 if TYPE_CHECKING:
-    from torch_diode.heuristics.time_limit import TimeLimit
     from torch_diode.integration.autotune.clean_benchmark import CleanBenchmark
     from torch_diode.integration.cpu.frozen import FrozenLinear
     from torch_diode.integration.deciding.request import ChoiceRequest
@@ -58,7 +57,6 @@ class Decider:
         self._heuristics: dict[Hardware, Heuristic | DiodeError | None] = {}
         self._rankings: BoundedCache[Any, tuple[Candidates, Ranking]]
         self._rankings = BoundedCache(_CACHED_RANKINGS)
-        self._limits: dict[int, TimeLimit] = {}
         self._lock = threading.Lock()
         self._clean_benchmark: CleanBenchmark | None = None
 
@@ -67,7 +65,6 @@ class Decider:
         with self._lock:
             self.settings = settings
             self._heuristics = {}
-            self._limits = {}
             self._rankings = BoundedCache(_CACHED_RANKINGS)
 
     def release(self) -> None:
@@ -306,7 +303,7 @@ class Decider:
         if cached is not None and cached[0] is candidates:
             ranking: Ranking | None = cached[1]
         else:
-            ranking = self._rank_in_time(heuristic, problem, candidates, hardware)
+            ranking = heuristic.rank(problem, candidates, hardware)
             if ranking is not None:
                 policy.check_fits(ranking, candidates)
                 if heuristic.steady:
@@ -316,17 +313,6 @@ class Decider:
         if ranking.note:
             self.notes[f"{ranking.source}: {ranking.note}"] = None
         return ranking
-
-    def _rank_in_time(
-        self, heuristic: Heuristic, problem: MMShape, candidates: Candidates, hardware: Hardware
-    ) -> Ranking | None:
-        """The answer of a heuristic; one of a class of the user's has a time limit."""
-        if _is_ours(heuristic):
-            return heuristic.rank(problem, candidates, hardware)
-        from torch_diode.heuristics.time_limit import SECONDS, TimeLimit
-
-        limit = self._limits.setdefault(id(heuristic), TimeLimit(heuristic.name))
-        return limit.call(SECONDS, lambda: heuristic.rank(problem, candidates, hardware))
 
     def _adjust(
         self,
@@ -391,12 +377,6 @@ class Decider:
                 epilogue=epilogue,
             )
         )
-
-
-def _is_ours(heuristic: object) -> bool:
-    """True for a heuristic of this package, and a chain of those alone."""
-    members = getattr(heuristic, "heuristics", ())
-    return type(heuristic).__module__.startswith("torch_diode.") and all(map(_is_ours, members))
 
 
 def check_decides_alone(ranking: Ranking) -> None:

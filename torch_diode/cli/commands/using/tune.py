@@ -10,7 +10,7 @@ import typer
 from torch_diode.cli.console.output import print_line, print_notes, print_table
 
 if TYPE_CHECKING:
-    from torch_diode.tuning.tune import TuneResult
+    from torch_diode.tuning.result import TuneResult
 
 _LISTED = 40
 _US_PER_MS = 1000
