@@ -16,7 +16,7 @@ import numpy.typing as npt
 from torch_diode.candidates.space import position_of
 from torch_diode.heuristics.base import Heuristic, digest
 from torch_diode.heuristics.questions import QUESTIONS, Node, Question
-from torch_diode.heuristics.time_limit import SECONDS, Result, TimeLimit
+from torch_diode.heuristics.time_limit import Result, TimeLimit
 from torch_diode.types.candidate import Candidate, KernelConfig, TritonGEMMConfig
 from torch_diode.types.candidate_arrays import Candidates
 from torch_diode.types.errors import InvalidValueError
@@ -67,7 +67,7 @@ class CandidateView(Sequence[Candidate]):
 class CustomFunction:
     """A user's function, its name and its fingerprint."""
 
-    seconds = SECONDS
+    seconds = 10.0
     """Time limit of an answer, which is computed on a thread of its own: a function that takes
     longer is not called again, and a compile leaves its decisions to torch."""
 

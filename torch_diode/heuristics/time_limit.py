@@ -12,8 +12,6 @@ from typing import Any, TypeVar
 from torch_diode.types.errors import DiodeError
 
 Result = TypeVar("Result")
-SECONDS = 10.0
-"""Time limit of an answer, unless the code states another."""
 
 
 class TimeLimit:

@@ -1,19 +1,16 @@
 """Rankings are cached; decisions themselves are tested in hooks/test_choices."""
 
-import threading
-
 import numpy as np
 import pytest
 
 from tests.integration.forced import FunctionHeuristic
 from tests.samples import H200
-from torch_diode import Candidates, LookupTable, MMShape, Ranking, Table
+from torch_diode import Candidates, MMShape, Ranking
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known
-from torch_diode.heuristics import AnalyticalHeuristic, Chain, time_limit
+from torch_diode.heuristics import AnalyticalHeuristic, Chain
 from torch_diode.integration.deciding.decider import Decider
 from torch_diode.integration.settings import Settings
-from torch_diode.types.errors import DiodeError
 
 PROBLEM = MMShape("mm", 128, 256, 512)
 
@@ -55,22 +52,3 @@ def test_another_problem_candidate_list_or_hardware_is_ranked_anew():
 def test_a_chain_is_as_steady_as_its_members():
     assert Chain(AnalyticalHeuristic(), Counting(steady=True)).steady
     assert not Chain(AnalyticalHeuristic(), Counting(steady=False)).steady
-
-
-def test_a_class_of_the_users_that_hangs_is_left_also_in_a_chain(monkeypatch):
-    monkeypatch.setattr(time_limit, "SECONDS", 0.01)
-    calls = []
-
-    def hang(candidates: Candidates) -> None:
-        calls.append(candidates)
-        threading.Event().wait()
-
-    for chained in (False, True):
-        hanging = FunctionHeuristic(hang)
-        heuristic = Chain(LookupTable(Table(())), Chain(hanging)) if chained else hanging
-        decider, space = Decider(Settings(heuristic)), candidate_space(PROBLEM, H200)
-        with pytest.raises(DiodeError, match=r"took longer than 0\.01 s; it is not called again"):
-            decider.rank(PROBLEM, space, H200)
-        with pytest.raises(DiodeError, match=r"took longer than 0\.01 s before"):
-            decider.rank(PROBLEM, space, H200)
-    assert len(calls) == 2

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from torch_diode._bounded_cache import BoundedCache
 from torch_diode.candidates import candidate_space
 from torch_diode.heuristics import policy
-from torch_diode.heuristics.base import Heuristic
 from torch_diode.integration.deciding.heuristics_in_use import HeuristicsInUse
 from torch_diode.integration.deciding.problem import problem_of
 from torch_diode.integration.deciding.record import RUNNERS_UP, Decision, Record
@@ -28,7 +27,6 @@ from torch_diode.types.problem import OPS, MMShape
 from torch_diode.types.ranking import Ranking
 
 if TYPE_CHECKING:
-    from torch_diode.heuristics.time_limit import TimeLimit
     from torch_diode.integration.autotune.clean_benchmark import CleanBenchmark
     from torch_diode.integration.cpu.frozen import FrozenLinear
     from torch_diode.integration.deciding.request import ChoiceRequest
@@ -49,7 +47,6 @@ class Decider:
         self.heuristics = HeuristicsInUse(settings, self.fallback, self.notes)
         self._rankings: BoundedCache[Any, tuple[Candidates, Ranking]]
         self._rankings = BoundedCache(_CACHED_RANKINGS)
-        self._limits: dict[int, TimeLimit] = {}
         self._lock = threading.Lock()
         self._clean_benchmark: CleanBenchmark | None = None
 
@@ -58,7 +55,6 @@ class Decider:
         with self._lock:
             self.settings = settings
             self.heuristics.change(settings)
-            self._limits = {}
             self._rankings = BoundedCache(_CACHED_RANKINGS)
 
     def release(self) -> None:
@@ -190,7 +186,7 @@ class Decider:
         if cached is not None and cached[0] is candidates:
             ranking: Ranking | None = cached[1]
         else:
-            ranking = self._rank_in_time(heuristic, problem, candidates, hardware)
+            ranking = heuristic.rank(problem, candidates, hardware)
             if ranking is not None:
                 policy.check_fits(ranking, candidates)
                 if heuristic.steady:
@@ -200,17 +196,6 @@ class Decider:
         if ranking.note:
             self.notes[f"{ranking.source}: {ranking.note}"] = None
         return ranking
-
-    def _rank_in_time(
-        self, heuristic: Heuristic, problem: MMShape, candidates: Candidates, hardware: Hardware
-    ) -> Ranking | None:
-        """The answer of a heuristic; one of a class of the user's has a time limit."""
-        if _is_ours(heuristic):
-            return heuristic.rank(problem, candidates, hardware)
-        from torch_diode.heuristics.time_limit import SECONDS, TimeLimit
-
-        limit = self._limits.setdefault(id(heuristic), TimeLimit(heuristic.name))
-        return limit.call(SECONDS, lambda: heuristic.rank(problem, candidates, hardware))
 
     def _adjust(
         self,
@@ -280,12 +265,6 @@ class Decider:
                 epilogue=epilogue,
             )
         )
-
-
-def _is_ours(heuristic: object) -> bool:
-    """True for a heuristic of this package, and a chain of those alone."""
-    members = getattr(heuristic, "heuristics", ())
-    return type(heuristic).__module__.startswith("torch_diode.") and all(map(_is_ours, members))
 
 
 def check_decides_alone(ranking: Ranking) -> None:
