@@ -46,7 +46,8 @@ class BriefCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options; those of the panel `MORE` only by name, unless all are asked for."""
-        usual, more = [], []
+        usual: list[tuple[str, str]] = []
+        more: list[tuple[str, str]] = []
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None:
