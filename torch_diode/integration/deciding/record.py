@@ -124,7 +124,7 @@ def _saved(decisions: Sequence[Decision]) -> str:
         return ""
     chosen, plain = (sum(column) for column in zip(*timed, strict=True))
     return (
-        f"{len(timed)} matmuls, by these times: {chosen:.1f} us, {plain:.1f} with torch's own "
+        f"{len(timed)} matmul{'s' * (len(timed) > 1)}, by these times: {chosen:.1f} us, {plain:.1f} with torch's own "
         f"kernels; {plain - chosen:.1f} us saved ({1 - chosen / plain:.0%})"
     )
 
