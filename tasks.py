@@ -62,7 +62,7 @@ def run(command: Sequence[str | Path], **environ: str) -> None:
 
 def demo(_: Sequence[str]) -> None:
     """Show the main job."""
-    run([environment(), "workflows/demo.py"])
+    run([environment("demo"), "workflows/demo.py"])
 
 
 def test(arguments: Sequence[str]) -> None:

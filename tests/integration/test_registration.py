@@ -133,6 +133,16 @@ def test_status_has_the_reason_where_there_is_no_model() -> None:
 
 
 @pytest.mark.usefixtures("fake_h200")
+def test_explain_says_why_nothing_was_decided() -> None:
+    registration.enable()
+    assert "graphs from torch's cache keep their kernels" in str(registration.explain())
+    lower(torch.mm, inputs("mm"), generate=False)
+    head, note = str(registration.explain()).splitlines()
+    assert head == "no decisions recorded"
+    assert note == "note: torch decided: nvidia-h200: no model, as TORCH_DIODE_MODEL says"
+
+
+@pytest.mark.usefixtures("fake_h200")
 def test_explain_lists_and_logs_each_decision(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="torch_diode"), registration.using(Forced(CONFIG)):
         lower(torch.mm, inputs("mm"), generate=False)

@@ -87,9 +87,9 @@ def test_a_template_that_changed_since_training_is_noted(path, h200):
     save_model(path, network().state_dict(), replace(METADATA, template_hashes=hashes))
     model = load_model(path)
     now = {"triton::mm": "cd", "triton::bmm": "ef", "triton::new": "01"}
-    assert model.notes(h200, "2.11.0", "3.6.0", now) == [
-        "template changed since the model was trained: triton::bmm"
-    ]
+    (note,) = model.notes(h200, "2.11.0", "3.6.0", now)
+    assert note.startswith("template changed since the model was trained: triton::bmm; ")
+    assert "torch-diode tune" in note
     assert model.notes(h200, "2.11.0", "3.6.0", {**now, "triton::bmm": "ab"}) == []
     assert model.notes(h200, "2.11.0", "3.6.0") == []
 

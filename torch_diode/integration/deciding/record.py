@@ -123,9 +123,10 @@ def _saved(decisions: Sequence[Decision]) -> str:
     if not timed:
         return ""
     chosen, plain = (sum(column) for column in zip(*timed, strict=True))
+    matmuls = "1 matmul" if len(timed) == 1 else f"{len(timed)} matmuls"
     return (
-        f"{len(timed)} matmuls, by these times: {chosen:.1f} us, {plain:.1f} with torch's own "
-        f"kernels; {plain - chosen:.1f} us saved ({1 - chosen / plain:.0%})"
+        f"{matmuls}, by these times: {chosen:.1f} us, {plain:.1f} with torch's own kernels; "
+        f"{plain - chosen:.1f} us saved ({1 - chosen / plain:.0%})"
     )
 
 

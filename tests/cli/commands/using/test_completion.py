@@ -39,7 +39,7 @@ def completed(line: str, folder: Path) -> list[str]:
     ("line", "expected"),
     [
         ("torch-diode val", ["validate-model", "validate-max-autotune"]),
-        ("torch-diode --seed 42 tra", ["train", "trace"]),
+        ("torch-diode --seed 42 tra", ["trace", "train"]),
         ("torch-diode train --model-type ", ["base", "deep", "library"]),
         ("torch-diode collect --operations mm --dtypes bf", ["bfloat16"]),
         ("torch-diode train --dataset ti", []),  # bash then completes files
