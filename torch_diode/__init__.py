@@ -15,7 +15,7 @@ from torch_diode import _distribution
 from torch_diode._exports import on_first_use
 
 # isort: off
-if TYPE_CHECKING:  # for type checkers, to whom `as` says that a name is exported
+if TYPE_CHECKING:  # `as` tells type checkers that a name is exported
     from torch_diode.collection.feedback_timings import CollectionMode as CollectionMode
     from torch_diode.collection.sampling_options import ShapeSampling as ShapeSampling
     from torch_diode.files.datasets import read_dataset
