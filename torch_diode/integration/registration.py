@@ -176,7 +176,8 @@ def _why_no_decisions() -> tuple[str, ...]:
     if not abstentions:
         loaded = _registration.matmul.loaded().items()
         return (
-            "no matmul was compiled in this process; graphs from torch's cache keep their kernels",
+            "no matmul was compiled in this process; graphs from torch's cache keep their kernels, "
+            "and TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 compiles them anew to show why",
             *(f"{name}: {text}" for name, text in loaded),
         )
     return tuple(f"torch decided: {reason}" for reason, _ in abstentions.most_common())
