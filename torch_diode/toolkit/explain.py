@@ -62,7 +62,9 @@ def explain_program(
             f"explain: got threads of {threads} without a hardware; expected the name of a CPU "
             "too; the threads torch uses here are set by OMP_NUM_THREADS"
         )
-    with registration.enabled_unless_off():
+    from torch_diode.integration.capture.graph_capture import without_caches
+
+    with registration.enabled_unless_off(), without_caches():
         code = run_program(script, arguments)
         return Explanation(registration.explain(), registration.status(), code)
 

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 import torch
+import torch._functorch.config as functorch_config
 import torch._inductor.config as inductor_config
 from torch.fx import Graph, GraphModule
 from torch.fx.node import map_aggregate
@@ -59,7 +60,7 @@ class Capture(list[CapturedGraph]):
 
 @contextlib.contextmanager
 def capturing() -> Iterator[Capture]:
-    """Capture every graph compiled inside the `with`; caches are off, as hits compile nothing."""
+    """Capture every graph compiled inside the `with`, without caches."""
     graphs = Capture()
     before = inductor_config.post_grad_custom_pre_pass
 
@@ -70,16 +71,22 @@ def capturing() -> Iterator[Capture]:
         if callable(before):
             before(graph)
 
-    with inductor_config.patch(
-        {"post_grad_custom_pre_pass": capture, "force_disable_caches": True}
-    ):
+    with inductor_config.patch(post_grad_custom_pre_pass=capture), without_caches():
         yield graphs
 
 
 @contextlib.contextmanager
+def without_caches() -> Iterator[None]:
+    """Compile inside the `with` whatever is met: a graph from a cache brings no decisions."""
+    graphs = inductor_config.patch(fx_graph_cache=False, fx_graph_remote_cache=False)
+    with graphs, functorch_config.patch(enable_autograd_cache=False):
+        yield
+
+
+@contextlib.contextmanager
 def compiling_as_on(cpu: Hardware) -> Iterator[None]:
-    """Compile inside the `with` as on another CPU; caches are off, as hits decide nothing."""
-    with pretending(cpu), inductor_config.patch(force_disable_caches=True):
+    """Compile inside the `with` as on another CPU, without caches."""
+    with pretending(cpu), without_caches():
         yield
 
 

@@ -39,6 +39,25 @@ def test_a_program_runs_with_its_arguments_and_ends_the_command_with_its_exit_co
     assert "torch-diode is on" in ended.stdout
 
 
+OWN_RULE = """
+import torch_diode
+
+@torch_diode.heuristic("matmul")
+def own_rule(problem, candidates):
+    return list(candidates)
+
+torch_diode.enable(own_rule)
+"""
+
+
+def test_a_program_whose_graphs_torch_has_cached_is_explained_all_the_same(program, tmp_path):
+    script = program(OWN_RULE + COMPILES)
+    for _ in range(2):
+        cache = str(tmp_path / "cache")
+        ended = torch_diode("explain", "--json", script, TORCHINDUCTOR_CACHE_DIR=cache)
+        assert [row["source"] for row in json.loads(ended.stdout)] == ["own_rule"], ended
+
+
 def test_decisions_as_on_a_chip_are_shown_even_of_a_program_that_fails(program):
     script = program(COMPILES + "raise SystemExit(4)")
     ended = inside("explain", "--hardware", "NVIDIA H200", script)
