@@ -72,7 +72,7 @@ def test_a_named_model_or_the_switch_leaves_it_out():
 
 
 def test_its_rows_are_part_of_the_key_of_compiled_graphs():
-    before = registration._registration.matmul.decider
+    before = registration._registration.matmul.decider.heuristics
     registration.enable()
     first = before.fingerprint(["cpu"])
     keep(tuned_folder(detect("cpu")))

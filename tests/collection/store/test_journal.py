@@ -50,6 +50,24 @@ def test_finished_problems_are_known_before_and_after_flushing(tmp_path):
         assert store.done() == before == {("nvidia-h200", 0, MMShape("mm", 1, 64, 64))}
 
 
+def test_an_interrupt_while_a_problem_is_written_loses_nothing(tmp_path, monkeypatch):
+    sync = os.fsync
+
+    def interrupted(descriptor: int) -> None:
+        monkeypatch.setattr(os, "fsync", sync)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def append_two() -> None:
+        with TimingStore(tmp_path) as store:
+            store.append(finished(0))
+            monkeypatch.setattr(os, "fsync", interrupted)
+            store.append(finished(1))
+
+    with pytest.raises(KeyboardInterrupt):
+        append_two()
+    assert problems_in(tmp_path) == {0, 1}
+
+
 WRITER = """
 import sys
 from pathlib import Path

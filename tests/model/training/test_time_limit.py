@@ -6,8 +6,9 @@ import pytest
 
 from tests.model.training.test_trainer import SMALL
 from torch_diode.model.evaluation.scoring import predict_times
+from torch_diode.model.training.split import split_table
 from torch_diode.model.training.time_limit import TimeLimit
-from torch_diode.model.training.trainer import split_table, train
+from torch_diode.model.training.trainer import train
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.types.errors import InvalidValueError
 

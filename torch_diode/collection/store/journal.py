@@ -75,11 +75,12 @@ class TimingStore:
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
         data = sink.getvalue().to_pybytes()
-        with naming_file(self._journal):
-            self._write_record(_HEADER.pack(_MAGIC, len(data), zlib.crc32(data)) + data)
+        # Before the record is written: an interrupt after that must not lose it at `close`.
         self._parts.append(finished)
         self._rows += len(finished)
         self._discarded += discarded
+        with naming_file(self._journal):
+            self._write_record(_HEADER.pack(_MAGIC, len(data), zlib.crc32(data)) + data)
         if self._rows >= ROWS_PER_SHARD:
             self.flush()
 
