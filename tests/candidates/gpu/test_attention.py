@@ -72,8 +72,8 @@ def test_whatever_does_not_fit_has_a_smaller_config_that_does(chip):
             assert (instead == each) == fits_chip(row, hardware)
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_89"])
-def test_kernels_of_one_generation_need_the_same_shared_memory(arch):
+@pytest.mark.parametrize("arch", ["sm_80", "sm_89", "sm_120"])
+def test_kernels_of_these_architectures_need_the_same_shared_memory(arch):
     rows = {
         name: dict(configs_of(name.split("/")[0], r)) for name, r in read_measured(PATH).items()
     }

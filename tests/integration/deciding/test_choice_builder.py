@@ -40,6 +40,9 @@ PROLOGUES: dict[str, tuple[Callable[..., Any], list[Input]]] = {
 template for bmm fuses none."""
 
 
+FUSE_NO_COPY = ("2.10.0", "2.11.0")
+
+
 @pytest.mark.parametrize("name", PROLOGUES)
 def test_a_prologue_stays_in_a_kernel_of_its_own(name, monkeypatch):
     fn, inputs = PROLOGUES[name]
@@ -47,7 +50,8 @@ def test_a_prologue_stays_in_a_kernel_of_its_own(name, monkeypatch):
         kernels = lower(fn, inputs).kernels
         assert registration.status().counters.fallbacks == {}
         monkeypatch.setattr(torch_compat, "disable_prologue_fusion", lambda _: None)
-        assert len(lower(fn, inputs).kernels) == 1, "otherwise Inductor fuses it"
+        fused = len(lower(fn, inputs).kernels) == 1
+        assert fused or (name == "copy" and torch_compat.torch_release() in FUSE_NO_COPY)
     assert len(kernels) == 2, kernels
     assert "triton_tem" in kernels[1]
 

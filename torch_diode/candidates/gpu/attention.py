@@ -27,7 +27,7 @@ KINDS = {
 NEEDS = ("shared_bytes", "registers", "spilled_bytes")
 PATH = Path(__file__).parent / "measurements" / "attention.json"
 _SMALLEST_HEAD = 16
-_SAME_MEMORY = {"sm_80": "sm_86", "sm_89": "sm_86"}
+_SAME_MEMORY = {"sm_80": "sm_86", "sm_89": "sm_86", "sm_120": "sm_86"}
 """Architectures whose kernels need the shared memory of another's, as all that were compiled for
 both do."""
 

@@ -100,7 +100,8 @@ class ChoiceBuilder:
             return []
         if self._observing:
             return None
-        own = [c for c in request.own(ATEN) if c.template.uid == f"aten::{request.op}"]
+        uid = f"aten::{request.op}"
+        own = [c for c in request.own(ATEN) if torch_compat.template_uid(c) == uid]
         for choice in own:
             torch_compat.annotations_of(choice)[SINGLE_CHOICE] = True
         return own or None

@@ -59,7 +59,7 @@ class ReplayableIterator:
 
 @dataclass
 class ChoiceRequest:
-    """The hook's arguments; `listed` is Inductor's own list by template (empty on 2.9)."""
+    """The hook's arguments; `listed` is Inductor's own list by template."""
 
     handler: Any
     op: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -75,16 +75,19 @@ class DiodeInductorChoices(InductorChoices):
         kwarg_overrides: dict[str, dict[str, Any]] | None = None,
     ) -> Generator[Any, None, None]:
         """The hook of 2.9, called once per template."""
+        parent: Any = super()
+
+        def own(*template: Any) -> Iterator[Any]:
+            given = (kernel_inputs, layout, list(template), op_name, kwarg_overrides)
+            yield from parent.get_mm_configs(*given)
+
+        listed = {each.uid: ReplayableIterator(own(each)) for each in templates}
         chosen = self.decider.decide(
             ChoiceRequest(
-                self, op_name, kernel_inputs, templates, kwarg_overrides or {}, layout=layout
+                self, op_name, kernel_inputs, templates, kwarg_overrides or {}, listed, layout
             )
         )
-        if chosen is not None:
-            yield from chosen
-            return
-        parent: Any = super()
-        yield from parent.get_mm_configs(kernel_inputs, layout, templates, op_name, kwarg_overrides)
+        yield from own(*templates) if chosen is None else chosen
 
 
 def bound_to(decider: Decider) -> type[DiodeInductorChoices]:

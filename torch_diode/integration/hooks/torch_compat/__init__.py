@@ -27,6 +27,7 @@ from torch_diode.integration.hooks.torch_compat.choices import (
     disable_prologue_fusion,
     fixed_layout,
     library_choice,
+    template_uid,
 )
 from torch_diode.integration.hooks.torch_compat.freezing import (
     linear_patterns,
@@ -127,6 +128,7 @@ __all__ = [
     "template_hashes",
     "template_kwargs_key",
     "template_kwargs_of",
+    "template_uid",
     "tf32_allowed",
     "tma_template",
     "torch_release",

@@ -72,3 +72,8 @@ def choices_slot(virtualized: ModuleType) -> Any:
     if not callable(slot._get_handler):
         raise MissingPartError(f"{virtualized.__name__}._choices has no _get_handler")
     return slot
+
+
+def template_uid(choice: Any) -> str:
+    """The uid of the template a choice is of; empty on 2.9, whose choices do not tell."""
+    return str(getattr(getattr(choice, "template", None), "uid", ""))
