@@ -168,11 +168,11 @@ class CustomHeuristic(CustomFunction, Heuristic):
 def heuristic(decision: Literal["matmul"], name: str = "") -> Callable[[Rule], CustomHeuristic]: ...
 @overload
 def heuristic(
-    decision: Literal["reduction", "convolution", "fusion", "attention"], name: str = ""
+    decision: Literal["reduction", "convolution", "fusion", "attention", "sdpa"], name: str = ""
 ) -> Callable[[AnswerRule], CustomAnswer]: ...
 def heuristic(decision: str, name: str = "") -> Callable[[Any], CustomFunction]:
     """Decorator that makes a heuristic of a function: `@heuristic("matmul")` orders candidates;
-    `"reduction"`, `"convolution"`, `"fusion"` and `"attention"` answer a question."""
+    `"reduction"`, `"convolution"`, `"fusion"`, `"attention"` and `"sdpa"` answer a question."""
     if decision not in DECISIONS:
         raise InvalidValueError(
             f"heuristic: got {decision!r:.80}; expected one of {', '.join(DECISIONS)}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torch_diode.types.candidate import KernelConfig
+from torch_diode.types.candidate import ATEN, CPP_ATTENTION, KernelConfig
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.hardware import Hardware
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LONGEST_PERSISTENT = 16 * 1024
 """The longest row that Inductor itself ever keeps in registers."""
+NO_MASK, KEY_MASK, FULL_MASK = "none", "keys", "full"
 _MAX_BLOCK = 4096
 _MAX_STAGES = 8
 _WARPS = (1, 2, 4, 8, 16, 32)
@@ -340,6 +341,30 @@ class AttentionDecode(Attention):
     asks = "decode"
 
 
+@dataclass(frozen=True)
+class CpuAttention(Question):
+    """The kernel of scaled dot-product attention on a CPU, forward and without gradients: ATen's,
+    or a C++ kernel that is compiled with the graph."""
+
+    decision = "sdpa"
+    asks = "attention"
+
+    batch: int
+    heads: int
+    queries: int
+    keys: int
+    head_dim: int
+    causal: bool
+    mask: str
+    """`none`, `keys` where it is the same for all queries, as of padding, or `full`."""
+
+    def checked(self, answer: Any) -> str:
+        """Refuses other names."""
+        if answer not in (ATEN, CPP_ATTENTION):
+            raise self._refused(answer, f"{ATEN!r}, {CPP_ATTENTION!r} or None")
+        return str(answer)
+
+
 QUESTIONS: tuple[type[Question], ...] = (
     PersistentReduction,
     CooperativeReduction,
@@ -351,4 +376,5 @@ QUESTIONS: tuple[type[Question], ...] = (
     AttentionForward,
     AttentionBackward,
     AttentionDecode,
+    CpuAttention,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch_diode
 from torch_diode.integration.base import ON, ChoicesIntegration
@@ -35,7 +35,7 @@ class AnswersIntegration(ChoicesIntegration):
 
     name = "answers"
     falls_back = True
-    takes_attention = False
+    decisions: ClassVar[tuple[str, ...]] = ("reduction", "fusion", "convolution")
 
     def __init__(self, fallback: Fallback) -> None:
         super().__init__()
@@ -46,11 +46,7 @@ class AnswersIntegration(ChoicesIntegration):
     @property
     def functions(self) -> tuple[CustomAnswer, ...]:
         """Those of the settings for decisions of this integration."""
-        return tuple(
-            each
-            for each in self.settings.answers
-            if (each.decision == ATTENTION) is self.takes_attention
-        )
+        return tuple(each for each in self.settings.answers if each.decision in self.decisions)
 
     @property
     def hooks(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -108,7 +104,8 @@ class AnswersIntegration(ChoicesIntegration):
         """An answer and the function's name; raises if all abstain."""
         if torch_compat.batch_invariant():
             raise NotApplicable  # sizes must not change how anything is computed
-        asked = [each for each in self.functions if each.decision == question.decision]
+        functions = self._asked(question.hardware)
+        asked = [each for each in functions if each.decision == question.decision]
         for function in asked:
             answer = function(question)
             if answer is not None:
@@ -116,14 +113,21 @@ class AnswersIntegration(ChoicesIntegration):
         names = ", ".join(function.name for function in asked)
         raise Abstained(f"{names} abstained on {question.decision} ({question.asks})")
 
+    def _asked(self, hardware: Hardware) -> tuple[CustomAnswer, ...]:
+        """What is asked about decisions on this hardware, in order."""
+        return self.functions
+
     def fingerprint(self, devices: Iterable[Any]) -> str:
         """The functions' fingerprints, in order; empty where torch decides."""
+        return self.digest_of(self.functions)
+
+    def digest_of(self, asked: Iterable[CustomAnswer]) -> str:
+        """Digest of the fingerprints of what is asked; empty where torch decides."""
         if self.settings.mode == "observe" or torch_compat.compiles_in_subprocess():
             return ""
         from torch_diode.heuristics.base import digest
 
-        functions = [each.fingerprint() for each in self.functions]
-        return digest(torch_diode.__version__, *functions)
+        return digest(torch_diode.__version__, *(each.fingerprint() for each in asked))
 
 
 class AttentionIntegration(AnswersIntegration):
@@ -132,7 +136,7 @@ class AttentionIntegration(AnswersIntegration):
     fall back to, and the compile would fail."""
 
     name = ATTENTION
-    takes_attention = True
+    decisions = (ATTENTION,)
 
     @property
     def hooks(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from torch_diode import _distribution
 from torch_diode.integration.answers import AnswersIntegration, AttentionIntegration
 from torch_diode.integration.base import FAILED, OFF, ON, BaseIntegration
+from torch_diode.integration.cpu_attention import CpuAttentionIntegration
 from torch_diode.integration.discovery import Offers
 from torch_diode.integration.hooks.cache_key import CacheKeys
 from torch_diode.integration.hooks.fallback import Fallback
@@ -37,6 +38,7 @@ class Registration:
         self.matmul = MatmulIntegration(fallback=self.fallback)
         self.answers = AnswersIntegration(self.fallback)
         self.attention = AttentionIntegration(self.fallback)
+        self.cpu_attention = CpuAttentionIntegration(self.fallback)
         self.offers = Offers(self.fallback)
         self.handler = HandlerSlot(self.fallback, self.discover)
         self.cache_keys = CacheKeys(self.fallback, self.discover)
@@ -84,8 +86,9 @@ class Registration:
             if not has_torch():
                 raise MissingPartError("torch: not installed; install torch 2.9 or later")
             self.matmul.change(settings)
-            self.attention.settings = settings
-            for integration in (self.matmul, self.attention, *self.offers.usable(), *more):
+            own = (self.matmul, self.attention, self.cpu_attention)
+            self.attention.settings = self.cpu_attention.settings = settings
+            for integration in (*own, *self.offers.usable(), *more):
                 self._install(integration)
             self._change_answers(settings)
 

@@ -162,7 +162,8 @@ def enabled_unless_off() -> Iterator[None]:
 
 def explain() -> Decisions:
     """The recorded decisions, oldest first; prints as a table."""
-    answers = (*_registration.attention.record, *_registration.answers.record)
+    others = (_registration.attention, _registration.cpu_attention, _registration.answers)
+    answers = [answered for integration in others for answered in integration.record]
     decisions = _registration.matmul.record.explain(answers)
     decisions.notes = _registration.matmul.notes()
     if not decisions and _registration.active:

@@ -22,6 +22,7 @@ PACKED = (ONEDNN_PACKED, MKL_PACKED)
 """Libraries with a constant weight in their own layout, for frozen graphs."""
 LIBRARIES = (ATEN, ONEDNN, *CONVERTING, *PACKED)
 CPP_GEMM = "cpp::gemm"
+CPP_ATTENTION = "cpp::attention"
 DECOMPOSE_K = "decompose_k"
 TMA_TEMPLATES = frozenset({"triton::mm_persistent_tma"})
 TRITON_TEMPLATES = ("triton::mm", "triton::bmm", *sorted(TMA_TEMPLATES))

@@ -1,7 +1,7 @@
-"""The first run of a C++ micro-kernel, in a process of its own.
+"""The first run of a C++ kernel, in a process of its own.
 
-A machine may report instructions that its kernels die of. So no graph gets a micro-kernel that has
-not given a right result here before; outcomes are kept beside Inductor's compiled kernels.
+A machine may report instructions that its kernels die of. So no graph gets a kernel that has not
+given a right result here before; outcomes are kept, so that this happens once.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -18,11 +19,14 @@ from torch._inductor import cpu_vec_isa
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from torch_diode.files.atomic import replacing
+from torch_diode.files.user_data import user_data
 from torch_diode.hardware import detect
 from torch_diode.integration.hooks import torch_compat
 from torch_diode.types.candidate import CppGEMMConfig
 from torch_diode.types.problem import MMShape
 
+ATTENTION = "attention"
+"""Names the kernel of attention."""
 PROBLEM = MMShape("addmm", M=37, N=200, K=301, dtype="float32", transpose_b=True)
 """Sizes that leave a remainder to every block."""
 TIMEOUT = 300
@@ -34,15 +38,16 @@ _failed: list[str] = []
 """Faults that may be gone in the next process, such as a full disk."""
 
 
-def fault_of(config: CppGEMMConfig) -> str:
-    """The fault of a micro-kernel on this machine; empty if it runs. Takes seconds, once."""
-    outcome = _folder() / str(config)
+def fault_of(kernel: CppGEMMConfig | str) -> str:
+    """The fault of a micro-kernel, or of `ATTENTION`, on this machine; empty if it runs. Takes
+    seconds, once."""
+    outcome = _folder() / str(kernel)
     if not outcome.is_file():
-        fault = _try(config)
+        fault = _try(kernel)
         if known := known_fault():
             return known
         with replacing(outcome) as path:
-            path.write_text(fault and f"{config} {fault}")
+            path.write_text(fault and f"{kernel} {fault}")
     return outcome.read_text()
 
 
@@ -52,8 +57,14 @@ def known_fault() -> str:
     return next(filter(None, (*_failed, *kept)), "")
 
 
-def main(*blocks: str) -> None:
-    """Compile and run a micro-kernel; called in the process of its own."""
+def main(*arguments: str) -> None:
+    """Compile and run a kernel; called in the process of its own."""
+    is_right = _attends if arguments == (ATTENTION,) else _multiplies
+    sys.exit(0 if is_right(*arguments) else WRONG)
+
+
+def _multiplies(*blocks: str) -> bool:
+    """Whether a micro-kernel with these blocks gives the right product."""
     from torch_diode.integration.cpu.build import build
 
     kernel = build(PROBLEM, CppGEMMConfig(*map(int, blocks)))
@@ -62,15 +73,29 @@ def main(*blocks: str) -> None:
     b = torch.randn(PROBLEM.K, PROBLEM.N, generator=generator)
     bias = torch.randn(PROBLEM.N, generator=generator)
     expected = (bias + a.double() @ b.double()).float()
-    right = torch.allclose(kernel.run(a, kernel.pack(b), bias), expected, rtol=1e-4, atol=1e-3)
-    sys.exit(0 if right else WRONG)
+    return torch.allclose(kernel.run(a, kernel.pack(b), bias), expected, rtol=1e-4, atol=1e-3)
 
 
-def _try(config: CppGEMMConfig) -> str:
-    blocks = [str(config.block_m), str(config.block_n), str(config.block_k)]
+def _attends(_: str) -> bool:
+    """Whether the kernel of attention gives the right result, with a mask, across its blocks."""
+    from torch_diode.integration.cpu.build_attention import build_attention
+
+    generator = torch.Generator().manual_seed(0)
+    sizes = ((1, 2, 37, 19), (1, 2, 301, 19), (1, 2, 301, 19), (37, 301))
+    query, key, value, mask = (torch.randn(size, generator=generator) for size in sizes)
+    result = build_attention(query, key, value, mask)()
+    query, key, value, mask = (operand.double() for operand in (query, key, value, mask))
+    expected = ((query @ key.mT / 19**0.5 + mask).softmax(-1) @ value).float()
+    return torch.allclose(result, expected, rtol=1e-4, atol=1e-4)
+
+
+def _try(kernel: CppGEMMConfig | str) -> str:
+    arguments: list[object] = [kernel]
+    if isinstance(kernel, CppGEMMConfig):
+        arguments = [kernel.block_m, kernel.block_n, kernel.block_k]
     try:
         ended = subprocess.run(  # noqa: S603 our own code
-            [sys.executable, "-c", _CODE, *blocks],
+            [sys.executable, "-c", _CODE, *map(str, arguments)],
             env={**os.environ, "TORCH_DIODE": "0"},
             capture_output=True,
             text=True,
@@ -78,7 +103,7 @@ def _try(config: CppGEMMConfig) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        _failed.append(f"{config} did not end within {TIMEOUT} seconds")
+        _failed.append(f"{kernel} did not end within {TIMEOUT} seconds")
         return ""
     if ended.returncode < 0:
         return f"died of {signal.Signals(-ended.returncode).name}"
@@ -86,13 +111,17 @@ def _try(config: CppGEMMConfig) -> str:
         return "gave a wrong result"
     if ended.returncode:
         last = (ended.stderr.strip().splitlines() or [""])[-1]
-        _failed.append(f"{config} could not be tried: {last:.200}")
+        _failed.append(f"{kernel} could not be tried: {last:.200}")
     return ""
 
 
 @functools.cache
 def _folder() -> Path:
-    """By CPU, instruction set and release of torch."""
+    """By CPU, instruction set and release of torch, in the user's data directory or, where that
+    cannot be written, beside Inductor's compiled kernels."""
     isa = type(cpu_vec_isa.pick_vec_isa()).__name__
     name = f"{detect('cpu').name}-{isa}-{torch_compat.torch_release()}"
-    return Path(cache_dir()) / "torch_diode" / name
+    kept = user_data() / "first_runs" / name
+    with suppress(OSError):
+        kept.mkdir(parents=True, exist_ok=True)
+    return kept if os.access(kept, os.W_OK) else Path(cache_dir()) / "torch_diode" / name
