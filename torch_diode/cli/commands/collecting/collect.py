@@ -14,7 +14,7 @@ from torch_diode.cli.options.parameters import taking
 from torch_diode.toolkit.collecting.collect import collect as run
 
 
-@taking(options.RunOptions, options.NoiseOption, options.DrawingOptions)
+@taking(options.RUN, options.NOISE, options.DRAWING)
 def collect(context: typer.Context, output: options.Output = None, **given: Any) -> None:
     """Time every candidate kernel on drawn shapes.
 

@@ -14,7 +14,7 @@ from torch_diode.cli.options.parameters import taking
 from torch_diode.toolkit.collecting.collect import collect, select_problems
 
 
-@taking(options.RunOptions, options.NoiseOption)
+@taking(options.RUN, options.NOISE)
 def collect_shapeset(
     context: typer.Context,
     shapeset: options.ShapeSetFile,

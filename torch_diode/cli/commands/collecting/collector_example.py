@@ -9,13 +9,14 @@ import typer
 
 from torch_diode.cli.console.dataset_statistics import print_statistics
 from torch_diode.cli.console.output import print_line
+from torch_diode.cli.options.parameters import option
 
 
 def collector_example(
     context: typer.Context,
-    output_dir: Annotated[Path, typer.Option(help="Folder for the two files.")] = Path(),
-    num_shapes: Annotated[int, typer.Option(help="Matmuls to compile.", min=1, max=1000)] = 4,
-    overwrite: Annotated[bool, typer.Option(help="Replace the files if they exist.")] = False,
+    output_dir: Annotated[Path, option("Folder for the two files.")] = Path(),
+    num_shapes: Annotated[int, option("Matmuls to compile.", min=1, max=1000)] = 4,
+    overwrite: Annotated[bool, option("Replace the files if they exist.")] = False,
 ) -> None:
     """Keep the times of a few autotuned matmuls; runs on a CPU too.
 

@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from torch_diode.cli.console.output import print_line
-from torch_diode.cli.options.parameters import Overwrite
+from torch_diode.cli.options.parameters import Overwrite, Program, option
 
 
 def trace(
     context: typer.Context,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Shape set to write (.json).")],
-    script: Annotated[Path, typer.Argument(help="Python program to run, or -m and a module.")],
+    output: Annotated[Path, option("Shape set to write (.json).", "--output", "-o")],
+    script: Program,
     overwrite: Overwrite = False,
 ) -> None:
     """Run a program and write the matmuls of its compiled graphs.

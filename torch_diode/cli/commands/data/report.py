@@ -5,27 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from torch_diode.cli.console.output import print_line
-from torch_diode.cli.options.parameters import Overwrite
+from torch_diode.cli.console.output import megabytes, print_line
+from torch_diode.cli.options.parameters import Overwrite, ShippedModel, option
 from torch_diode.model.registry import SHIPPED
 
 
 def report(
-    dataset: Annotated[Path, typer.Option(help="Dataset file or directory of shards.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path(
-        "report.html"
-    ),
-    model: Annotated[
-        str, typer.Option(help="Model file, or `shipped` for the one in the package.")
-    ] = SHIPPED,
-    hardware_name: Annotated[str | None, typer.Option(help="Only this hardware's data.")] = None,
+    dataset: Annotated[Path, option("Dataset file or directory of shards.")],
+    output: Annotated[Path, option("HTML file to write.", "--output", "-o")] = Path("report.html"),
+    model: ShippedModel = SHIPPED,
+    hardware_name: Annotated[str | None, option("Only this hardware's data.")] = None,
     score: Annotated[
-        str, typer.Option(help="Problems to score: auto, held-out (not trained on) or all.")
+        str, option("Problems to score: auto, held-out (not trained on) or all.")
     ] = "auto",
     default_list: Annotated[
-        bool, typer.Option(help="Compare with Inductor's default list (some seconds).")
+        bool, option("Compare with Inductor's default list (some seconds).")
     ] = True,
     overwrite: Overwrite = False,
 ) -> None:
@@ -52,5 +46,4 @@ def report(
     for reason, count in result.validation.abstained.items():
         print_line(f"{count:,} more left out: {reason}")
     print_line(result.data["about"]["scored_how"])
-    size = output.stat().st_size / 1e6
-    print_line(f"{output}: {size:.1f} MB; open it in a browser")
+    print_line(f"{output}: {megabytes(output)}; open it in a browser")

@@ -10,6 +10,7 @@ import typer
 from torch_diode.cli.console.dataset_statistics import print_statistics
 from torch_diode.cli.console.output import note_progress, print_json
 from torch_diode.cli.options import filters
+from torch_diode.cli.options.parameters import AsJson, Limit
 from torch_diode.toolkit import datasets
 
 
@@ -17,8 +18,8 @@ def stats(
     dataset: Annotated[Path, typer.Argument(help="Dataset file or directory of shards.")],
     hardware: filters.Hardware = None,
     operations: filters.Operations = None,
-    limit: Annotated[int, typer.Option(help="Problems to list; 0 lists all.", min=0)] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    limit: Limit = 20,
+    as_json: AsJson = False,
 ) -> None:
     """Show what a dataset holds, and its fastest configs.
 

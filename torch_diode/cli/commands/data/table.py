@@ -10,7 +10,7 @@ import typer
 
 from torch_diode.cli.console.output import note, note_progress, print_json, print_line, print_table
 from torch_diode.cli.options import filters
-from torch_diode.cli.options.parameters import Overwrite
+from torch_diode.cli.options.parameters import AsJson, Limit, Output, Overwrite, option
 from torch_diode.files.atomic import refuse_existing
 from torch_diode.files.json import write_json
 from torch_diode.files.shape_sets import read_shapes
@@ -31,21 +31,20 @@ app = typer.Typer(
 )
 
 TableFile = Annotated[Path, typer.Argument(help="Table file (JSON or MessagePack).")]
+TableOutput = Annotated[Path, option("Table file to write.", "--output", "-o")]
 
 
 @app.command()
 def build(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Table file to write.")],
-    dataset: Annotated[
-        Path | None, typer.Option(help="Dataset file or directory of shards.")
-    ] = None,
+    output: TableOutput,
+    dataset: Annotated[Path | None, option("Dataset file or directory of shards.")] = None,
     model: Annotated[
-        str | None, typer.Option(help="Model file, or shipped: its decisions, for --shapeset.")
+        str | None, option("Model file, or shipped: its decisions, for --shapeset.")
     ] = None,
-    shapeset: Annotated[Path | None, typer.Option(help="Problems for --model to decide.")] = None,
-    k: Annotated[int, typer.Option(help="Candidates to keep per problem.", min=1)] = 1,
+    shapeset: Annotated[Path | None, option("Problems for --model to decide.")] = None,
+    k: Annotated[int, option("Candidates to keep per problem.", min=1)] = 1,
     ranges: Annotated[
-        bool, typer.Option(help="Join problems of successive M that one candidate is best in.")
+        bool, option("Join problems of successive M that one candidate is best in.")
     ] = False,
     hardware: filters.Hardware = None,
     threads: filters.Threads = 0,
@@ -66,24 +65,20 @@ def build(
             dataset, k, hardware, operations or (), note_progress, threads=threads, ranges=ranges
         )
     elif dataset is None and model is not None and shapeset is not None and not ranges:
-        problems = [
-            problem
-            for problem in read_shapes(shapeset).problems
-            if not operations or problem.op in operations
-        ]
+        shapes = read_shapes(shapeset).problems
+        problems = [p for p in shapes if not operations or p.op in operations]
         table = build_table_from_model(model, problems, k, hardware, note_progress, threads=threads)
     else:
         raise InvalidValueError(
             "table build: expected --dataset, with or without --ranges, or --model with --shapeset"
         )
-    write_table(table, output, overwrite)
-    print_line(f"{output}: {len(table):,} rows for {', '.join(table.hardware)}")
+    _write(table, output, overwrite)
 
 
 @app.command()
 def merge(
     tables: Annotated[list[Path], typer.Argument(help="Table files.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Table file to write.")],
+    output: TableOutput,
     overwrite: Overwrite = False,
 ) -> None:
     """Merge tables. Of two rows for one problem the one measured later is kept, then the one with
@@ -93,6 +88,10 @@ def merge(
     """
     refuse_existing(output, overwrite)
     table = merge_tables(tables)
+    _write(table, output, overwrite)
+
+
+def _write(table: Table, output: Path, overwrite: bool) -> None:
     write_table(table, output, overwrite)
     print_line(f"{output}: {len(table):,} rows for {', '.join(table.hardware)}")
 
@@ -101,10 +100,10 @@ def merge(
 def show(
     table: TableFile,
     problem: Annotated[
-        str | None, typer.Option(help="One problem, such as mm:512x4096x4096:bfloat16:nt.")
+        str | None, option("One problem, such as mm:512x4096x4096:bfloat16:nt.")
     ] = None,
-    limit: Annotated[int, typer.Option(help="Problems to list; 0 lists all.", min=0)] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    limit: Limit = 20,
+    as_json: AsJson = False,
 ) -> None:
     """List a table's problems and candidates, or one problem's.
 
@@ -140,10 +139,8 @@ def show(
 @app.command()
 def export(
     table: TableFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")],
-    inductor: Annotated[
-        bool, typer.Option("--inductor", help="torch's own lookup_table form.")
-    ] = False,
+    output: Output,
+    inductor: Annotated[bool, option("torch's own lookup_table form.", "--inductor")] = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Write a table in torch's own form, for machines without torch-diode.

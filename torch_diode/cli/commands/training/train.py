@@ -11,7 +11,7 @@ from torch_diode.cli.console.output import print_line, print_notes
 from torch_diode.cli.options import filters
 from torch_diode.cli.options import training as options
 from torch_diode.cli.options.default_paths import MODEL, written_dataset
-from torch_diode.cli.options.parameters import Overwrite, build, complete, taking
+from torch_diode.cli.options.parameters import Overwrite, build, option, taking
 from torch_diode.files.datasets import READABLE
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.types.errors import InvalidValueError
@@ -20,26 +20,20 @@ if TYPE_CHECKING:
     from torch_diode.toolkit.training.train import TrainingResult
 
 
-@taking(options.TrainingOptions)
+@taking(options.TRAINING)
 def train(
     context: typer.Context,
     model: options.Model = MODEL,
     dataset: Annotated[
         Path | None,
-        typer.Option(
-            help="Dataset file or directory; matmul_dataset.<format> if neither is given."
-        ),
+        option("Dataset file or directory; matmul_dataset.<format> if neither is given."),
     ] = None,
     data_dir: Annotated[
-        Path | None,
-        typer.Option(help="Directory whose datasets, also in folders, to train on together."),
+        Path | None, option("Directory whose datasets, also in folders, to train on together.")
     ] = None,
     file_extensions: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Forms to read in --data-dir: parquet, msgpack, json, txt (all).",
-            autocompletion=complete(READABLE),
-        ),
+        option("Forms to read in --data-dir: parquet, msgpack, json, txt (all).", values=READABLE),
     ] = None,
     hardware_name: filters.HardwareName = None,
     op_name: filters.OpName = None,

@@ -17,7 +17,7 @@ from torch_diode.cli.console.output import (
 )
 from torch_diode.cli.options import filters
 from torch_diode.cli.options.default_paths import VALIDATION, written_dataset
-from torch_diode.cli.options.parameters import Overwrite
+from torch_diode.cli.options.parameters import Overwrite, ShippedModel, option
 from torch_diode.model.registry import SHIPPED
 from torch_diode.toolkit.datasets import refuse_same
 
@@ -27,19 +27,16 @@ ANALYSIS = Path("model_performance_analysis_by_op.json")
 def validate_max_autotune(
     context: typer.Context,
     max_autotune_solution: Annotated[
-        Path,
-        typer.Option(help="Solution file; if missing, written with the dataset's fastest configs."),
+        Path, option("Solution file; if missing, written with the dataset's fastest configs.")
     ],
     dataset: shared.DatasetPath = None,
-    model: shared.Model = SHIPPED,
+    model: ShippedModel = SHIPPED,
     batch_size: shared.BatchSize = 256,
     hardware_name: filters.HardwareName = None,
     op_name: filters.OpName = None,
     score: filters.Score = "auto",
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where the analysis goes.")
-    ] = ANALYSIS,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON.")] = False,
+    output: Annotated[Path, option("Where the analysis goes.", "--output", "-o")] = ANALYSIS,
+    as_json: Annotated[bool, option("Print the analysis as JSON.", "--json")] = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Compare a model's first candidates with a solution's configs.

@@ -10,33 +10,32 @@ import typer
 from torch_diode.cli.console.output import note_progress, print_json, print_line, print_notes
 from torch_diode.cli.options import filters
 from torch_diode.cli.options.default_paths import VALIDATION, written_dataset
-from torch_diode.cli.options.parameters import Overwrite
+from torch_diode.cli.options.parameters import AsJson, Overwrite, ShippedModel, option
 from torch_diode.model.registry import SHIPPED
 
 if TYPE_CHECKING:
     from torch_diode.toolkit.validate import Validation
 
-Model = Annotated[str, typer.Option(help="Model file, or `shipped` for the one in the package.")]
 DatasetPath = Annotated[
-    Path | None,
-    typer.Option(help="Dataset file or directory; matmul_validation.<format> if not given."),
+    Path | None, option("Dataset file or directory; matmul_validation.<format> if not given.")
 ]
-BatchSize = Annotated[int, typer.Option(help="Problems predicted at once.", min=1)]
+BatchSize = Annotated[int, option("Problems predicted at once.", min=1)]
+TopNWorst = Annotated[int, option("Worst cases to list.", min=0)]
 
 
 def validate_model(
     context: typer.Context,
     dataset: DatasetPath = None,
-    model: Model = SHIPPED,
+    model: ShippedModel = SHIPPED,
     batch_size: BatchSize = 256,
-    top_n_worst: Annotated[int, typer.Option(help="Worst cases to list.", min=0)] = 10,
+    top_n_worst: TopNWorst = 10,
     hardware_name: filters.HardwareName = None,
     op_name: filters.OpName = None,
     score: filters.Score = "auto",
     write_card: Annotated[
-        bool, typer.Option("--write-card", help="Write the card and its plots beside the model.")
+        bool, option("Write the card and its plots beside the model.", "--write-card")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Score a model on timings, beside baselines.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from torch_diode.cli.console.output import note, print_json, print_line
 from torch_diode.cli.options import filters
-from torch_diode.cli.options.parameters import complete
+from torch_diode.cli.options.parameters import AsJson, Program, option
 from torch_diode.hardware import known_names
 from torch_diode.integration.deciding.record import Answered, Decision, Decisions
 from torch_diode.types.timing import Prediction
@@ -19,15 +18,12 @@ from torch_diode.types.timing import Prediction
 
 def explain(
     context: typer.Context,
-    script: Annotated[Path, typer.Argument(help="Python program to run, or -m and a module.")],
+    script: Program,
     hardware: Annotated[
-        str | None,
-        typer.Option(
-            help="As on this chip, which need not be here.", autocompletion=complete(known_names())
-        ),
+        str | None, option("As on this chip, which need not be here.", values=known_names())
     ] = None,
     threads: filters.Threads = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run a program and show why each kernel was chosen.
 

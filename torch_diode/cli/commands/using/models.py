@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from torch_diode.cli.console.output import note, print_json, print_line, print_table
+from torch_diode.cli.options.parameters import option
 from torch_diode.files.file_errors import naming_file
 from torch_diode.hardware import normalise
 from torch_diode.model.registry import PATH_VARIABLE, ModelRegistry
@@ -14,11 +13,9 @@ from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
 
 def models(
-    hardware: Annotated[str | None, typer.Option(help="Only this hardware's.")] = None,
-    card: Annotated[
-        str | None, typer.Option(help="Show the card of the model of this name.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The manifest, for programs.")] = False,
+    hardware: Annotated[str | None, option("Only this hardware's.")] = None,
+    card: Annotated[str | None, option("Show the card of the model of this name.")] = None,
+    as_json: Annotated[bool, option("The manifest, for programs.", "--json")] = False,
 ) -> None:
     """List the models and their scores, or show a card.
 

@@ -8,30 +8,29 @@ import typer
 
 from torch_diode.cli.console.output import print_json, print_line, print_notes, print_table
 from torch_diode.cli.options import filters
+from torch_diode.cli.options.parameters import AsJson, option
 from torch_diode.types import validation
 from torch_diode.types.problem import LAYOUTS, MMShape
 
-ModelFile = Annotated[
-    str | None, typer.Option(help="Model file; by default the one for the hardware.")
-]
+ModelFile = Annotated[str | None, option("Model file; by default the one for the hardware.")]
 
 
 def predict(
     context: typer.Context,
-    m: Annotated[int, typer.Option("--m", help="Rows of A.")],
-    n: Annotated[int, typer.Option("--n", help="Columns of B.")],
-    k: Annotated[int, typer.Option("--k", help="Columns of A.")],
+    m: Annotated[int, option("Rows of A.", "--m")],
+    n: Annotated[int, option("Columns of B.", "--n")],
+    k: Annotated[int, option("Columns of A.", "--k")],
     op: filters.Op = "mm",
-    b: Annotated[int, typer.Option("--b", help="Batch, for bmm and baddbmm.")] = 1,
+    b: Annotated[int, option("Batch, for bmm and baddbmm.", "--b")] = 1,
     dtype: filters.Dtype = "bfloat16",
     layout: filters.Layout = "nn",
-    tf32: Annotated[bool, typer.Option("--tf32", help="float32 products in TF32.")] = False,
-    bias: Annotated[str, typer.Option(help="vector or matrix, for addmm and baddbmm.")] = "",
+    tf32: Annotated[bool, option("float32 products in TF32.", "--tf32")] = False,
+    bias: Annotated[str, option("vector or matrix, for addmm and baddbmm.")] = "",
     hardware: filters.Chip = None,
     threads: filters.Threads = 0,
     model: ModelFile = None,
-    top: Annotated[int, typer.Option(help="Candidates to show.", min=1)] = 5,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    top: Annotated[int, option("Candidates to show.", min=1)] = 5,
+    as_json: AsJson = False,
 ) -> None:
     """Show the best kernels of a matmul and their predicted times.
 

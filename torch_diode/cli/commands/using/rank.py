@@ -10,23 +10,20 @@ import typer
 
 from torch_diode.cli.commands.using.predict import ModelFile
 from torch_diode.cli.console.output import note_progress
-from torch_diode.cli.options import filters, parameters
+from torch_diode.cli.options import filters
+from torch_diode.cli.options.parameters import Overwrite, option
 from torch_diode.files.atomic import STDOUT, descriptor
 
 
 def rank(
     context: typer.Context,
-    input_file: Annotated[
-        Path, typer.Option("--input", "-i", help="Problems, one JSON object a line.")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Rankings, in the same order.")],
+    input_file: Annotated[Path, option("Problems, one JSON object a line.", "--input", "-i")],
+    output: Annotated[Path, option("Rankings, in the same order.", "--output", "-o")],
     hardware: filters.Chip = None,
     threads: filters.Threads = 0,
     model: ModelFile = None,
-    top: Annotated[
-        int, typer.Option(help="Candidates to write for a problem that names none.", min=1)
-    ] = 10,
-    overwrite: parameters.Overwrite = False,
+    top: Annotated[int, option("Candidates to write for a problem that names none.", min=1)] = 10,
+    overwrite: Overwrite = False,
 ) -> None:
     """Rank the candidates of every problem in a file.
 
@@ -44,16 +41,9 @@ def rank(
     """
     from torch_diode.toolkit.predict import rank_file
 
+    device, progress = context.obj.device, note_progress
     count = rank_file(
-        input_file,
-        output,
-        hardware,
-        model,
-        top,
-        context.obj.device,
-        note_progress,
-        threads,
-        overwrite,
+        input_file, output, hardware, model, top, device, progress, threads, overwrite
     )
     stream = sys.stderr if descriptor(output) == STDOUT else sys.stdout
     stream.write(f"{output}: {count:,} problems ranked\n")

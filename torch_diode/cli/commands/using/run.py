@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
+
+from torch_diode.cli.options.parameters import Program
 
 
 def run(
     context: typer.Context,
-    program: Annotated[Path, typer.Argument(help="Python program to run, or -m and a module.")],
+    program: Program,
 ) -> None:
     """Run a program with torch-diode on, its code unchanged.
 

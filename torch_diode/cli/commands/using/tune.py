@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from torch_diode.cli.console.output import print_line, print_notes, print_table
+from torch_diode.cli.options.parameters import option
 
 if TYPE_CHECKING:
     from torch_diode.tuning.result import TuneResult
@@ -22,33 +23,27 @@ def tune(
         Path | None, typer.Argument(help="Python program to run, or -m and a module.")
     ] = None,
     shapeset: Annotated[
-        Path | None, typer.Option(help="Problems of a shape set, instead of a program.")
+        Path | None, option("Problems of a shape set, instead of a program.")
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option(help="Time to measure; the next run goes on from there.")
+        float | None, option("Time to measure; the next run goes on from there.")
     ] = None,
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds after which the program is stopped.")
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer candidates, and less exactly.")
-    ] = False,
+    timeout: Annotated[float | None, option("Seconds after which the program is stopped.")] = None,
+    quick: Annotated[bool, option("Fewer candidates, and less exactly.", "--quick")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be measured, and how long it takes.")
+        bool, option("Say what would be measured, and how long it takes.", "--dry-run")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Table to write, for elsewhere (.json).")
+        Path | None, option("Table to write, for elsewhere (.json).", "--output", "-o")
     ] = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace the output if it exists.")] = False,
-    model: Annotated[
-        bool, typer.Option("--model", help="Also train a model for this machine.")
-    ] = False,
+    overwrite: Annotated[bool, option("Replace the output if it exists.")] = False,
+    model: Annotated[bool, option("Also train a model for this machine.", "--model")] = False,
     ray: Annotated[
-        str | None, typer.Option(help="Address of a Ray cluster of like machines, which measures.")
+        str | None, option("Address of a Ray cluster of like machines, which measures.")
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List what is kept.")] = False,
+    listed: Annotated[bool, option("List what is kept.", "--list")] = False,
     forgotten: Annotated[
-        str | None, typer.Option("--forget", help="Delete what is kept under this name, or all.")
+        str | None, option("Delete what is kept under this name, or all.", "--forget")
     ] = None,
 ) -> None:
     """Measure a program's matmuls here, and use the times from now on.
