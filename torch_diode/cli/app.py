@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
 import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]
@@ -40,7 +40,7 @@ from torch_diode.cli.commands.using.run import run
 from torch_diode.cli.commands.using.status import status
 from torch_diode.cli.commands.using.tune import tune
 from torch_diode.cli.console.help import WIDTH, BriefCommand, GroupedCommands
-from torch_diode.cli.options.parameters import RUN_A_PROGRAM, option, repeat_options
+from torch_diode.cli.options.parameters import RUN_A_PROGRAM, flag, option, repeat_options
 from torch_diode.files.datasets import FORMS
 from torch_diode.types.errors import DiodeError
 
@@ -82,16 +82,10 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def settings(
     context: typer.Context,
-    form: Annotated[
-        str | None, option("Data form: json, msgpack or parquet.", "--format", values=FORMS)
-    ] = None,
-    seed: Annotated[int | None, option("Seed of everything random.", min=0, max=2**32 - 1)] = None,
-    device: Annotated[
-        str | None, option("torch device, such as cuda:1.", values=["cpu", "cuda"])
-    ] = None,
-    version: Annotated[
-        bool, option("Show the version.", "--version", callback=_version, is_eager=True)
-    ] = False,
+    form: str | None = option("Data form: json, msgpack or parquet.", "--format", values=FORMS),
+    seed: int | None = option("Seed of everything random.", min=0, max=2**32 - 1),
+    device: str | None = option("torch device, such as cuda:1.", values=["cpu", "cuda"]),
+    version: bool = flag("Show the version.", "--version", callback=_version, is_eager=True),
 ) -> None:
     """Global options stand before the command."""
     if form not in (None, *FORMS):

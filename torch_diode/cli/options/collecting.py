@@ -7,13 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
-from torch_diode.cli.options.parameters import OVERWRITE, build, option, options_of
+from torch_diode.cli.options.parameters import OVERWRITE, build, flag, option, options_of, required
 from torch_diode.collection.sampling_options import ShapeSampling
 from torch_diode.toolkit.collecting.collect import METHODS, SEARCH_SPACES, CollectOptions
 from torch_diode.types import validation
@@ -25,28 +24,23 @@ _OUTPUT = (
     "File to write (.parquet, .msgpack, .json) or directory; matmul_dataset.<format> here if not "
     "given."
 )
-Output = Annotated[Path | None, option(_OUTPUT, "--output", "-o")]
-OutputDataset = Annotated[Path | None, option(_OUTPUT, "--output", "--dataset", "-o")]
-OutputValidation = Annotated[
-    Path | None,
-    option(
-        "File or directory to write; matmul_validation.<format> if not given.", "--output", "-o"
-    ),
-]
-ShapeSetFile = Annotated[Path, option("Shape set (.json, .msgpack, .csv).")]
-_OPERATIONS = option("mm, addmm, bmm, baddbmm.", values=OPS)
-Operations = Annotated[list[str] | None, _OPERATIONS]
-_DTYPES = option("bfloat16 (default on a GPU), float16, float32.", values=TRITON_DTYPES)
-Dtypes = Annotated[list[str] | None, _DTYPES]
+OUTPUT = option(_OUTPUT, "--output", "-o")
+OUTPUT_DATASET = option(_OUTPUT, "--output", "--dataset", "-o")
+OUTPUT_VALIDATION = option(
+    "File or directory to write; matmul_validation.<format> if not given.", "--output", "-o"
+)
+SHAPE_SET = required("Shape set (.json, .msgpack, .csv).")
+OPERATIONS = option("mm, addmm, bmm, baddbmm.", values=OPS)
+DTYPES = option("bfloat16 (default on a GPU), float16, float32.", values=TRITON_DTYPES)
 
 RUN = options_of(
     CollectOptions,
     search_space=option("Candidates to time: EXHAUSTIVE or DEFAULT.", values=SEARCH_SPACES),
     search_mode=option(
         "Mode of torch.compile to compare with: max-autotune, with or without -no-cudagraphs.",
+        default=SEARCH_MODES[0],
         values=SEARCH_MODES,
         rare=True,
-        default="max-autotune",
     ),
     method=option(
         "sweep: kernels compiled once, in bulk; feedback: through Inductor's autotuning, slowly. "
@@ -90,10 +84,10 @@ DRAWING = options_of(
     min_size=option("Least M, N and K."),
     max_size=option("Greatest M, N and K."),
     power_of_two=option("Powers of two only.", "--power-of-two", rare=True),
-    no_rectangular=option("M = N = K.", "--no-rectangular", default=False, rare=True),
-    no_odd_sizes=option("Even sizes only.", "--no-odd-sizes", default=False, rare=True),
-    operations=_OPERATIONS,
-    dtypes=_DTYPES,
+    no_rectangular=flag("M = N = K.", "--no-rectangular", rare=True),
+    no_odd_sizes=flag("Even sizes only.", "--no-odd-sizes", rare=True),
+    operations=OPERATIONS,
+    dtypes=DTYPES,
     layouts=option("nn, nt, tn or tt; may be given again.", "--layout", values=LAYOUTS, rare=True),
     tf32=option("float32 products in TF32.", "--tf32", rare=True),
 )

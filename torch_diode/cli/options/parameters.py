@@ -7,14 +7,15 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import fields
+from functools import partial
 from itertools import chain
-from pathlib import Path
 from types import GenericAlias
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
 from torch_diode.cli.console.help import MORE
+from torch_diode.model.registry import SHIPPED
 from torch_diode.types.problem import DTYPES, OPS
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -24,26 +25,31 @@ Options = TypeVar("Options")
 def option(
     text: str,
     *names: str,
-    values: Iterable[str] = (),
+    default: Any = None,
+    values: Sequence[str] = (),
     rare: bool = False,
-    default: Any = ...,
     **more: Any,
 ) -> Any:
-    """An option with this help text, which `--help` only names if it is rare. Shells complete its
-    values, but a command still checks the one it is given."""
+    """An option with this help text, as the default of a command's parameter.
+
+    Shells complete its values, but a command still checks the one it is given; `--help` only names
+    a rare option.
+    """
     panel, completion = MORE if rare else None, complete(values) if values else None
     return typer.Option(
         default, *names, help=text, autocompletion=completion, rich_help_panel=panel, **more
     )
 
 
-Program = Annotated[Path, typer.Argument(help="Python program to run, or -m and a module.")]
-ShippedModel = Annotated[str, option("Model file, or `shipped` for the one in the package.")]
-Output = Annotated[Path, option("File to write.", "--output", "-o")]
-AsJson = Annotated[bool, option("For programs.", "--json")]
-Limit = Annotated[int, option("Problems to list; 0 lists all.", min=0)]
-OVERWRITE = option("Replace what exists of the output.")
-Overwrite = Annotated[bool, OVERWRITE]
+flag = partial(option, default=False)
+required = partial(option, default=...)
+
+PROGRAM: Any = typer.Argument(..., help="Python program to run, or -m and a module.")
+SHIPPED_MODEL = option("Model file, or `shipped` for the one in the package.", default=SHIPPED)
+OUTPUT = required("File to write.", "--output", "-o")
+AS_JSON = flag("For programs.", "--json")
+LIMIT = option("Problems to list; 0 lists all.", default=20, min=0)
+OVERWRITE = flag("Replace what exists of the output.")
 """The one way to have a command replace a file."""
 
 
@@ -54,7 +60,7 @@ def options_of(kind: Any, **described: Any) -> list[inspect.Parameter]:
     parameters = []
     for name, info in zip(described, map(copy, described.values()), strict=True):
         annotation = types.get(name) or type(info.default)
-        if info.default is ...:
+        if info.default is None:
             info.default = defaults[name]
         if get_origin(annotation) is tuple:  # given one by one, and the default is not shown
             annotation, info.default = GenericAlias(list, get_args(annotation)[0]), None

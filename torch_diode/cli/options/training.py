@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from torch_diode.cli.options.parameters import option, options_of
 from torch_diode.model.registry import SHIPPED
 from torch_diode.toolkit.training.options import MODEL_TYPES, TrainOptions
 
-Model = Annotated[Path, option("Model file to write, .pt or .safetensors.")]
+MODEL_TO_WRITE = "Model file to write, .pt or .safetensors."
 
 TRAINING = options_of(
     TrainOptions,

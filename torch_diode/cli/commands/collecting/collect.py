@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -15,7 +16,7 @@ from torch_diode.toolkit.collecting.collect import collect as run
 
 
 @taking(options.RUN, options.NOISE, options.DRAWING)
-def collect(context: typer.Context, output: options.Output = None, **given: Any) -> None:
+def collect(context: typer.Context, output: Path | None = options.OUTPUT, **given: Any) -> None:
     """Time every candidate kernel on drawn shapes.
 
     Run again after a kill or Ctrl-C, it continues.

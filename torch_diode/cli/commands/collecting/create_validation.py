@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -18,17 +18,12 @@ from torch_diode.toolkit.collecting.collect import select_problems
 @taking(options.RUN, options.NOISE, options.DRAWING)
 def create_validation(
     context: typer.Context,
-    output: options.OutputValidation = None,
-    shapeset: Annotated[
-        Path | None, option("Shape set (.json, .msgpack, .csv) to take problems from.")
-    ] = None,
-    exclude: Annotated[
-        list[Path] | None,
-        option(
-            "Dataset to share no problem with, may be given again; without it, all in the working "
-            "directory, beside the output and beside its folder, and in folders there."
-        ),
-    ] = None,
+    output: Path | None = options.OUTPUT_VALIDATION,
+    shapeset: Path | None = option("Shape set (.json, .msgpack, .csv) to take problems from."),
+    exclude: list[Path] | None = option(
+        "Dataset to share no problem with, may be given again; without it, all in the working "
+        "directory, beside the output and beside its folder, and in folders there."
+    ),
     **given: Any,
 ) -> None:
     """Time problems that no training data has, to validate on.

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from torch_diode.cli.console.output import print_line
-from torch_diode.cli.options.parameters import Overwrite, Program, option
+from torch_diode.cli.options.parameters import OVERWRITE, PROGRAM, required
 
 
 def trace(
     context: typer.Context,
-    output: Annotated[Path, option("Shape set to write (.json).", "--output", "-o")],
-    script: Program,
-    overwrite: Overwrite = False,
+    output: Path = required("Shape set to write (.json).", "--output", "-o"),
+    script: Path = PROGRAM,
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Run a program and write the matmuls of its compiled graphs.
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from torch_diode.cli.console.output import megabytes, print_line
-from torch_diode.cli.options.parameters import Overwrite, ShippedModel, option
-from torch_diode.model.registry import SHIPPED
+from torch_diode.cli.options.parameters import OVERWRITE, SHIPPED_MODEL, option, required
 
 
 def report(
-    dataset: Annotated[Path, option("Dataset file or directory of shards.")],
-    output: Annotated[Path, option("HTML file to write.", "--output", "-o")] = Path("report.html"),
-    model: ShippedModel = SHIPPED,
-    hardware_name: Annotated[str | None, option("Only this hardware's data.")] = None,
-    score: Annotated[
-        str, option("Problems to score: auto, held-out (not trained on) or all.")
-    ] = "auto",
-    default_list: Annotated[
-        bool, option("Compare with Inductor's default list (some seconds).")
-    ] = True,
-    overwrite: Overwrite = False,
+    dataset: Path = required("Dataset file or directory of shards."),
+    output: Path = option("HTML file to write.", "--output", "-o", default=Path("report.html")),
+    model: str = SHIPPED_MODEL,
+    hardware_name: str | None = option("Only this hardware's data."),
+    score: str = option(
+        "Problems to score: auto, held-out (not trained on) or all.", default="auto"
+    ),
+    default_list: bool = option(
+        "Compare with Inductor's default list (some seconds).", default=True
+    ),
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Write an HTML page that shows how good a model is.
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import typer
 
 from torch_diode.cli.console.output import note, note_progress, print_json, print_line, print_table
 from torch_diode.cli.options import filters
-from torch_diode.cli.options.parameters import AsJson, Limit, Output, Overwrite, option
+from torch_diode.cli.options.parameters import (
+    AS_JSON,
+    LIMIT,
+    OUTPUT,
+    OVERWRITE,
+    flag,
+    option,
+    required,
+)
 from torch_diode.files.atomic import refuse_existing
 from torch_diode.files.json import write_json
 from torch_diode.files.shape_sets import read_shapes
@@ -30,26 +38,22 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-TableFile = Annotated[Path, typer.Argument(help="Table file (JSON or MessagePack).")]
-TableOutput = Annotated[Path, option("Table file to write.", "--output", "-o")]
+TABLE_FILE: Any = typer.Argument(..., help="Table file (JSON or MessagePack).")
+TABLE_OUTPUT = required("Table file to write.", "--output", "-o")
 
 
 @app.command()
 def build(
-    output: TableOutput,
-    dataset: Annotated[Path | None, option("Dataset file or directory of shards.")] = None,
-    model: Annotated[
-        str | None, option("Model file, or shipped: its decisions, for --shapeset.")
-    ] = None,
-    shapeset: Annotated[Path | None, option("Problems for --model to decide.")] = None,
-    k: Annotated[int, option("Candidates to keep per problem.", min=1)] = 1,
-    ranges: Annotated[
-        bool, option("Join problems of successive M that one candidate is best in.")
-    ] = False,
-    hardware: filters.Hardware = None,
-    threads: filters.Threads = 0,
-    operations: filters.Operations = None,
-    overwrite: Overwrite = False,
+    output: Path = TABLE_OUTPUT,
+    dataset: Path | None = option("Dataset file or directory of shards."),
+    model: str | None = option("Model file, or shipped: its decisions, for --shapeset."),
+    shapeset: Path | None = option("Problems for --model to decide."),
+    k: int = option("Candidates to keep per problem.", default=1, min=1),
+    ranges: bool = flag("Join problems of successive M that one candidate is best in."),
+    hardware: str | None = filters.HARDWARE,
+    threads: int = filters.THREADS,
+    operations: list[str] | None = filters.OPERATIONS,
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Keep the fastest, or the k fastest, candidates of every problem of a dataset; or what a model
     decides for every problem of a shape set.
@@ -77,9 +81,9 @@ def build(
 
 @app.command()
 def merge(
-    tables: Annotated[list[Path], typer.Argument(help="Table files.")],
-    output: TableOutput,
-    overwrite: Overwrite = False,
+    tables: list[Path] = typer.Argument(..., help="Table files."),
+    output: Path = TABLE_OUTPUT,
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Merge tables. Of two rows for one problem the one measured later is kept, then the one with
     more repetitions, then the one of the table named first.
@@ -98,12 +102,10 @@ def _write(table: Table, output: Path, overwrite: bool) -> None:
 
 @app.command()
 def show(
-    table: TableFile,
-    problem: Annotated[
-        str | None, option("One problem, such as mm:512x4096x4096:bfloat16:nt.")
-    ] = None,
-    limit: Limit = 20,
-    as_json: AsJson = False,
+    table: Path = TABLE_FILE,
+    problem: str | None = option("One problem, such as mm:512x4096x4096:bfloat16:nt."),
+    limit: int = LIMIT,
+    as_json: bool = AS_JSON,
 ) -> None:
     """List a table's problems and candidates, or one problem's.
 
@@ -138,10 +140,10 @@ def show(
 
 @app.command()
 def export(
-    table: TableFile,
-    output: Output,
-    inductor: Annotated[bool, option("torch's own lookup_table form.", "--inductor")] = False,
-    overwrite: Overwrite = False,
+    table: Path = TABLE_FILE,
+    output: Path = OUTPUT,
+    inductor: bool = flag("torch's own lookup_table form.", "--inductor"),
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Write a table in torch's own form, for machines without torch-diode.
 

@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from torch_diode.cli.console.output import note_progress, print_json, print_line, print_notes
 from torch_diode.cli.options import filters
 from torch_diode.cli.options.default_paths import VALIDATION, written_dataset
-from torch_diode.cli.options.parameters import AsJson, Overwrite, ShippedModel, option
+from torch_diode.cli.options.parameters import AS_JSON, OVERWRITE, SHIPPED_MODEL, flag, option
 from torch_diode.model.registry import SHIPPED
 
 if TYPE_CHECKING:
     from torch_diode.toolkit.validate import Validation
 
-DatasetPath = Annotated[
-    Path | None, option("Dataset file or directory; matmul_validation.<format> if not given.")
-]
-BatchSize = Annotated[int, option("Problems predicted at once.", min=1)]
-TopNWorst = Annotated[int, option("Worst cases to list.", min=0)]
+VALIDATION_DATA = option("Dataset file or directory; matmul_validation.<format> if not given.")
+BATCH_SIZE = option("Problems predicted at once.", default=256, min=1)
+TOP_N_WORST = option("Worst cases to list.", default=10, min=0)
 
 
 def validate_model(
     context: typer.Context,
-    dataset: DatasetPath = None,
-    model: ShippedModel = SHIPPED,
-    batch_size: BatchSize = 256,
-    top_n_worst: TopNWorst = 10,
-    hardware_name: filters.HardwareName = None,
-    op_name: filters.OpName = None,
-    score: filters.Score = "auto",
-    write_card: Annotated[
-        bool, option("Write the card and its plots beside the model.", "--write-card")
-    ] = False,
-    as_json: AsJson = False,
-    overwrite: Overwrite = False,
+    dataset: Path | None = VALIDATION_DATA,
+    model: str = SHIPPED_MODEL,
+    batch_size: int = BATCH_SIZE,
+    top_n_worst: int = TOP_N_WORST,
+    hardware_name: str | None = filters.HARDWARE_NAME,
+    op_name: list[str] | None = filters.OP_NAME,
+    score: str = filters.SCORE,
+    write_card: bool = flag("Write the card and its plots beside the model.", "--write-card"),
+    as_json: bool = AS_JSON,
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Score a model on timings, beside baselines.
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import typer
 
-from torch_diode.cli.options.parameters import Program
+from torch_diode.cli.options.parameters import PROGRAM
 
 
 def run(
     context: typer.Context,
-    program: Program,
+    program: Path = PROGRAM,
 ) -> None:
     """Run a program with torch-diode on, its code unchanged.
 

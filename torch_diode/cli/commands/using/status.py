@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from torch_diode.cli.console.output import print_json, print_line, print_table
-from torch_diode.cli.options.parameters import AsJson
+from torch_diode.cli.options.parameters import AS_JSON
 
 if TYPE_CHECKING:
     from torch_diode.toolkit.status import MachineStatus
 
 
-def status(context: typer.Context, as_json: AsJson = False) -> None:
+def status(context: typer.Context, as_json: bool = AS_JSON) -> None:
     """Show this machine, its releases, and whether torch-diode decides.
 
     Exit code 1 where a step of it failed, such as for a wrong switch or a missing model.
