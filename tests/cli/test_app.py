@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,7 @@ REPLACING = {
 """Command lines that would replace a file, by command."""
 
 
+@cache
 def commands() -> dict[str, Any]:
     """Every command by its name, those of groups with the group's."""
     found = {}

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from tests.model.conftest import rows_of
 from torch_diode.model.evaluation.scoring import best_shift, evaluate_predictions, predict_times
 from torch_diode.model.training.options import TrainingOptions
 from torch_diode.model.training.split import split_table
@@ -91,9 +90,7 @@ def test_training_on_from_a_network_never_ends_worse_on_validation(trained, part
 
 
 def test_where_aten_was_never_timed_it_counts_as_the_best_config(table):
-    keep = ~table.is_aten
-    without = rows_of(table, keep)
-    parts = split_table(without, SMALL)
+    parts = split_table(table.take_rows(~table.is_aten), SMALL)
     network = train(parts, replace(SMALL, epochs=1)).network
     problem, vendor = (torch.from_numpy(values) for values in (table.problem, table.vendor))
     said = network.aten(problem, vendor).detach().numpy()

@@ -97,10 +97,8 @@ class _Pipeline:
         """Run the steps; the name and the result of each."""
         if not self.skip_collection:
             self._say(f"1 of 4: collecting {self.output}")
-            yield (
-                "collection",
-                collect(self.output, self.sampling, self.options, progress=self.progress),
-            )
+            collected = collect(self.output, self.sampling, self.options, progress=self.progress)
+            yield "collection", collected
         if not self.skip_training:
             self._say(f"2 of 4: training {self.model}")
             trained = self._train()
