@@ -111,10 +111,7 @@ REPLACING = {
         [*CPU, "collect-and-train", *ONE, "--model", "new.pt"],
         [*CPU, "collect-and-train", *ONE[:-1], "new.parquet", "--model", "there.pt"],
     ],
-    "train": [
-        ["train", *TRAINS, "there.pt"],
-        ["train", *TRAINS, "carded.pt"],
-    ],
+    "train": [["train", *TRAINS, "there.pt"], ["train", *TRAINS, "carded.pt"]],
     "validate-model": [
         ["validate-model", "--dataset", "d.parquet", "--model", "carded.pt", "--write-card"]
     ],

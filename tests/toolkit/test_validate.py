@@ -11,11 +11,7 @@ from torch_diode.files.datasets import read_dataset
 from torch_diode.model.checkpoint import load_network, save_model
 from torch_diode.toolkit.validate import predict_clipped, validate
 from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import (
-    EmptySelectionError,
-    HardwareMismatchError,
-    InvalidValueError,
-)
+from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError, InvalidValueError
 
 
 @pytest.fixture(scope="module")

@@ -13,17 +13,9 @@ from torch_diode.collection.workers.fork_safety import run_in_subprocess
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import write_shapes
 from torch_diode.hardware import detect, known
-from torch_diode.toolkit.collecting.collect import (
-    CollectionResult,
-    CollectOptions,
-    collect,
-)
+from torch_diode.toolkit.collecting.collect import CollectionResult, CollectOptions, collect
 from torch_diode.toolkit.collecting.run import default_lists
-from torch_diode.types.errors import (
-    FileFaultError,
-    InvalidValueError,
-    MissingPartError,
-)
+from torch_diode.types.errors import FileFaultError, InvalidValueError, MissingPartError
 
 CPU = CollectOptions(device="cpu", libraries_only=True, seed=42)
 SMALL = ShapeSampling(12, max_size=64)

@@ -9,10 +9,7 @@ import typer
 from torch_diode.cli.options.parameters import PROGRAM
 
 
-def run(
-    context: typer.Context,
-    program: Path = PROGRAM,
-) -> None:
+def run(context: typer.Context, program: Path = PROGRAM) -> None:
     """Run a program with torch-diode on, its code unchanged.
 
     What follows the program's name are its own arguments, and its exit code is this command's.
