@@ -101,7 +101,15 @@ class _Pipeline:
             yield "collection", collected
         if not self.skip_training:
             self._say(f"2 of 4: training {self.model}")
-            trained = self._train()
+            trained = train(
+                self.output,
+                self.model,
+                self.training,
+                seed=self.options.seed,
+                device=self.options.device,
+                overwrite=self.options.overwrite,
+                progress=self.progress,
+            )
             yield "training", trained
             if not trained.is_written:
                 return
@@ -109,7 +117,11 @@ class _Pipeline:
             return
         if self._collects_validation:
             self._say(f"3 of 4: collecting {self.validation}")
-            yield "validation_set", self._collect_validation()
+            path, sampling, exclude = self.validation, self.validation_sampling, [self.output]
+            collected = create_validation(
+                path, sampling, self.options, exclude=exclude, progress=self.progress
+            )
+            yield "validation_set", collected
         else:
             self._say(f"3 of 4: {self.validation} is there")
         self._say(f"4 of 4: validating {self.model} on {self.validation}")
@@ -117,26 +129,6 @@ class _Pipeline:
 
     def _say(self, text: str) -> None:
         self.progress(Progress(message=text))
-
-    def _train(self) -> TrainingResult:
-        return train(
-            self.output,
-            self.model,
-            self.training,
-            seed=self.options.seed,
-            device=self.options.device,
-            overwrite=self.options.overwrite,
-            progress=self.progress,
-        )
-
-    def _collect_validation(self) -> CollectionResult:
-        return create_validation(
-            self.validation,
-            self.validation_sampling,
-            self.options,
-            exclude=[self.output],
-            progress=self.progress,
-        )
 
     @property
     def _collects_validation(self) -> bool:
