@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, settings
 import torch_diode
 from torch_diode.files.datasets import read_dataset, write_dataset
 from torch_diode.hardware import known
+from torch_diode.types.dataset import Dataset
 from torch_diode.types.hardware import Hardware
 
 atexit.register(shutil.rmtree, os.environ["TORCH_DIODE_HOME"], ignore_errors=True)
@@ -45,6 +46,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def torch_as_it_is() -> None:
     """Importing torch-diode turns it on; tests that compare it with torch need torch alone."""
     torch_diode.disable()
+
+
+def shipped_timings(step: int) -> Dataset:
+    """One in so many problems of the shipped timings, of those that have a choice."""
+    whole = read_dataset(SHIPPED_TIMINGS)
+    ids = whole.problems.ids
+    return whole.take((ids % step == 0) & (np.bincount(ids)[ids] > 1))
 
 
 @pytest.fixture(scope="session")

@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import typer
 
 from tests import samples
 from tests.attack import processes
 from tests.attack.actions import RULES
 from tests.attack.sandbox import Case
+from tests.cli.test_app import commands
 from tests.cpu_timings import cpu_timings
 from tests.files import fuzz
 from torch_diode import OperationShapeSet, Table
 from torch_diode.candidates import candidate_space
-from torch_diode.cli.app import app
 from torch_diode.files.datasets import write_dataset
 from torch_diode.files.shape_sets import write_shapes
 from torch_diode.files.tables import write_table
@@ -122,16 +121,6 @@ _WITHIN_SECONDS = {
 _NOT_DRAWN = {"num_epochs", "hidden_dim", "num_layers", "teachers", "help", "shapeset"}
 _UNREACHABLE = {"ray"}
 """Options that reach for what is not on this machine."""
-
-
-@cache
-def commands() -> dict[str, Any]:
-    """Every command by its words."""
-    found: dict[str, Any] = {}
-    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
-        group = getattr(command, "commands", None)
-        found |= {f"{name} {n}": c for n, c in group.items()} if group else {name: command}
-    return found
 
 
 def command_line(chance: random.Random, home: Path) -> Case:

@@ -27,17 +27,6 @@ def torch_diode(
     )
 
 
-def refusal(*arguments: str | Path, cwd: Path | None = None) -> str:
-    """The one sentence on standard error of a run that must fail with exit code 2."""
-    ended = torch_diode(*arguments, cwd=cwd)
-    assert ended.returncode == 2, ended
-    assert ended.stdout == ""
-    lines = ended.stderr.splitlines()
-    assert len(lines) == 1, ended.stderr
-    assert lines[0].startswith("torch-diode: ")
-    return lines[0].removeprefix("torch-diode: ")
-
-
 @dataclass(frozen=True)
 class Ended:
     """Exit code and output of a run within this process."""

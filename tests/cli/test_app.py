@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -110,10 +111,7 @@ REPLACING = {
         [*CPU, "collect-and-train", *ONE, "--model", "new.pt"],
         [*CPU, "collect-and-train", *ONE[:-1], "new.parquet", "--model", "there.pt"],
     ],
-    "train": [
-        ["train", *TRAINS, "there.pt"],
-        ["train", *TRAINS, "carded.pt"],
-    ],
+    "train": [["train", *TRAINS, "there.pt"], ["train", *TRAINS, "carded.pt"]],
     "validate-model": [
         ["validate-model", "--dataset", "d.parquet", "--model", "carded.pt", "--write-card"]
     ],
@@ -145,6 +143,7 @@ REPLACING = {
 """Command lines that would replace a file, by command."""
 
 
+@cache
 def commands() -> dict[str, Any]:
     """Every command by its name, those of groups with the group's."""
     found = {}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import refusal, torch_diode
+from tests.cli.program import torch_diode
 from torch_diode import MMShape, OperationShapeSet
 from torch_diode.files.datasets import read_dataset
 from torch_diode.files.shape_sets import write_shapes
@@ -143,8 +143,10 @@ def test_where_no_cluster_answers_it_says_so(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-    said = refusal(*collect(address), cwd=tmp_path)
-    assert f"--ray: got '{address}'; no cluster answers there" in said
+    ended = torch_diode(*collect(address), cwd=tmp_path)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert f"--ray: got '{address}'; no cluster answers there" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())
 
 

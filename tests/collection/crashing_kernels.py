@@ -1,11 +1,11 @@
-"""A sweep on the CPU whose Triton candidates run ATen, or end the process."""
+"""Sweeps on the CPU whose Triton candidates run ATen or end the process, or that wait."""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from torch_diode.collection.kernels.launch import Launcher
 from torch_diode.collection.kernels.library import KernelSpec
@@ -16,6 +16,9 @@ from torch_diode.collection.timers.cpu import CpuTimer
 from torch_diode.collection.timers.cpu_load import UnwatchedCpu
 from torch_diode.collection.timers.timer import Launch
 from torch_diode.collection.workers.timing_worker import TimingSettings
+from torch_diode.types.candidate_arrays import Candidates
+from torch_diode.types.dataset import Dataset
+from torch_diode.types.problem import MMShape
 
 
 class CrashingLauncher(Launcher):
@@ -51,4 +54,22 @@ class CrashingSettings(TimingSettings):
         sweep = super().sweep(outcomes, seed)
         sweep.timer = CpuTimer(seed, cache_bytes=2048, watch=UnwatchedCpu())
         sweep.launcher = CrashingLauncher(sweep.launcher, self.endings)
+        return sweep
+
+
+@dataclass(frozen=True)
+class InterruptedSettings(TimingSettings):
+    """`before` is called with each problem in the timing process, before it is timed."""
+
+    before: Callable[[MMShape], object] = field(kw_only=True)
+
+    def sweep(self, outcomes: Mapping[KernelSpec, CompileOutcome], seed: int) -> Sweep:
+        sweep = super().sweep(outcomes, seed)
+        original = sweep.time
+
+        def time(problem: MMShape, candidates: Candidates) -> Dataset:
+            self.before(problem)
+            return original(problem, candidates)
+
+        sweep.time = time  # type: ignore[method-assign]
         return sweep

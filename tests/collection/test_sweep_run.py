@@ -1,10 +1,11 @@
 """A sweep on the CPU with its processes and store."""
 
 import time
-from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
+from tests.collection.crashing_kernels import InterruptedSettings
 from torch_diode.collection import plan
 from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.store.journal import TimingStore
@@ -39,22 +40,8 @@ def test_groups_are_timed_stored_and_reported(devices, tmp_path):
     assert run.lost == run.left_out == []
 
 
-@dataclass(frozen=True)
-class SlowSettings(TimingSettings):
-    """Each problem takes until after the deadline."""
-
-    until: float = 0.0
-
-    def sweep(self, outcomes, seed):
-        sweep = super().sweep(outcomes, seed)
-        original = sweep.time
-
-        def time_slowly(problem, candidates):
-            time.sleep(max(self.until - time.monotonic(), 0))
-            return original(problem, candidates)
-
-        sweep.time = time_slowly
-        return sweep
+def wait_until(moment, problem):
+    time.sleep(max(moment - time.monotonic(), 0))
 
 
 def test_at_the_deadline_the_current_problem_is_finished_and_stored(tmp_path):
@@ -62,7 +49,8 @@ def test_at_the_deadline_the_current_problem_is_finished_and_stored(tmp_path):
     groups = plan.plan(problems, plan.libraries(CPU), CpuKernels())
     reports: list[GroupReport] = []
     deadline = time.monotonic() + 6
-    settings = SlowSettings(CpuKernels(), CPU, {"torch": "2.13.0"}, until=deadline + 1)
+    wait = partial(wait_until, deadline + 1)
+    settings = InterruptedSettings(CpuKernels(), CPU, {"torch": "2.13.0"}, before=wait)
     run = SweepRun(groups[:1], settings, ("cpu",))
     with TimingStore(tmp_path) as store:
         run.run(store, 1, deadline, reports.append)

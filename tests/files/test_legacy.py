@@ -4,7 +4,6 @@ import copy
 import json
 from pathlib import Path
 
-import msgpack
 import pytest
 
 from tests.files.refusals import content_refusal
@@ -36,12 +35,6 @@ def test_a_dataset_of_version_1_reads_as_what_it_means_now(tmp_path):
     assert dataset.provenance == {"read_from": ("version 1",)}
     write_dataset(dataset, tmp_path / "now.json")
     assert read_dataset(tmp_path / "now.json") == dataset
-
-
-def test_the_same_dataset_in_messagepack_reads_the_same(tmp_path):
-    data = json.loads((GOLDEN / "dataset_version_1.json").read_text())
-    (tmp_path / "old.msgpack").write_bytes(msgpack.packb(data))
-    assert read_dataset(tmp_path / "old.msgpack") == read_dataset(GOLDEN / "dataset_version_1.json")
 
 
 def test_a_table_of_version_1_reads_and_keeps_its_order(tmp_path):

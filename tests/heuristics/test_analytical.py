@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.samples import H200
 from tests.strategies import candidates, problems
-from torch_diode import Candidate, Candidates, MMShape, TritonGEMMConfig
+from torch_diode import Candidate, Candidates, MMShape
 from torch_diode.candidates import candidate_space
 from torch_diode.hardware import known, known_names
 from torch_diode.heuristics.analytical import AnalyticalHeuristic
@@ -51,17 +51,6 @@ def test_splitting_k_beats_aten_where_k_is_all_there_is():
     times = ANALYTICAL.predict_us(problem, space, H200)
     splits = times[space.is_template("decompose_k")]
     assert splits.min() < times[space.is_template("aten")][0]
-
-
-def test_a_last_wave_of_few_tiles_costs_a_whole_one():
-    config = Candidate("triton::mm_persistent_tma", TritonGEMMConfig(128, 128, 64, 8, 3, 8))
-    one = Candidates.of([config])
-    full = MMShape("mm", 128 * 12, 128 * 11, 4096)
-    over = replace(full, N=128 * 12)
-    assert H200.units == 12 * 11
-    before = ANALYTICAL.predict_us(full, one, H200)[0]
-    after = ANALYTICAL.predict_us(over, one, H200)[0]
-    assert after > 1.5 * before
 
 
 @settings(deadline=None, max_examples=60)

@@ -202,12 +202,7 @@ def test_a_file_that_does_not_state_its_heads_shape_has_the_oldest(tmp_path, h20
 
 
 @pytest.mark.parametrize(
-    "shape",
-    [
-        {"hidden": 4096, "layers": 4096},
-        {"encoder": 4096},
-        {"aten_layers": 4096},
-    ],
+    "shape", [{"hidden": 4096, "layers": 4096}, {"encoder": 4096}, {"aten_layers": 4096}]
 )
 def test_a_small_file_cannot_have_a_huge_network_built(tmp_path, shape):
     """4096 layers of 4096 would be 275 GB."""

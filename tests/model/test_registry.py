@@ -87,10 +87,7 @@ def test_models_anywhere_in_a_folder_are_found_by_their_metadata(tmp_path):
     shutil.copy(EARLIER / "base_model.pt", tmp_path / "earlier.pt")
     registry = ModelRegistry([tmp_path])
     found = [(p.purpose, p.hardware, p.name) for p in registry.pointers("matmul")]
-    assert found == [
-        (PURPOSE, "nvidia-h200", "loose"),
-        ("purpose", "nvidia-h200", "v1_model"),
-    ]
+    assert found == [(PURPOSE, "nvidia-h200", "loose"), ("purpose", "nvidia-h200", "v1_model")]
     reasons = {path.name: reason for path, reason in registry.unusable().items()}
     assert "no archive of torch's" in reasons["broken.pt"]
     assert reasons["earlier.pt"].startswith("got a model of torch-diode 0.1.1")

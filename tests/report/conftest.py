@@ -1,10 +1,8 @@
 """The report of the shipped model on some of the shipped timings, made once."""
 
-import numpy as np
 import pytest
 
-from tests.conftest import SHIPPED_TIMINGS
-from torch_diode.files.datasets import read_dataset
+from tests.conftest import shipped_timings
 from torch_diode.report.build import report
 from torch_diode.report.predictions import PredictedTimings
 
@@ -12,9 +10,7 @@ from torch_diode.report.predictions import PredictedTimings
 @pytest.fixture(scope="session")
 def dataset():
     """Every eightieth problem of the shipped timings that has a choice."""
-    whole = read_dataset(SHIPPED_TIMINGS)
-    ids = whole.problems.ids
-    return whole.take((ids % 80 == 0) & (np.bincount(ids)[ids] > 1))
+    return shipped_timings(80)
 
 
 @pytest.fixture(scope="session")

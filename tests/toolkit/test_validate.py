@@ -11,12 +11,7 @@ from torch_diode.files.datasets import read_dataset
 from torch_diode.model.checkpoint import load_network, save_model
 from torch_diode.toolkit.validate import predict_clipped, validate
 from torch_diode.types.dataset import Dataset
-from torch_diode.types.errors import (
-    EmptySelectionError,
-    FileFaultError,
-    HardwareMismatchError,
-    InvalidValueError,
-)
+from torch_diode.types.errors import EmptySelectionError, HardwareMismatchError, InvalidValueError
 
 
 @pytest.fixture(scope="module")
@@ -75,17 +70,6 @@ def test_on_its_own_data_a_model_is_scored_on_what_was_held_out(trained, timings
     assert list(part.evaluation.model)[1] == "op=mm"
 
 
-def test_a_model_that_does_not_say_how_its_data_was_split_is_scored_on_all(
-    trained, timings, tmp_path
-):
-    own = timings / "train.parquet"
-    digest = read_dataset(own).digest
-    silent = with_metadata(trained, tmp_path / "m.pt", dataset_digest=digest, options={})
-    assert "most of which it was trained on" in validate(silent, own, baselines=False).scored_on
-    with pytest.raises(EmptySelectionError, match="none of them held out of training as far as"):
-        validate(silent, own, score="held-out")
-
-
 def test_data_without_aten_is_scored_and_noted(trained, timings):
     result = validate(trained, timings / "without_aten.parquet")
     assert result.evaluation.aten == {}
@@ -114,13 +98,6 @@ def test_timings_of_another_chip_need_its_name(trained):
     a100 = Dataset.from_timings(replace(t, hardware="nvidia-a100") for t in samples.TIMINGS[:3])
     with pytest.raises(HardwareMismatchError, match="train one on these timings"):
         validate(trained, a100, hardware="nvidia-a100")
-
-
-def test_faulty_arguments_are_found_before_the_data_is_read(trained):
-    with pytest.raises(FileFaultError, match=r"no\.pt: no such file"):
-        validate("no.pt", "no.parquet")
-    with pytest.raises(InvalidValueError, match="expected one of auto, held-out, all"):
-        validate(trained, "no.parquet", score="some")
 
 
 @pytest.mark.filterwarnings("ignore:overflow")

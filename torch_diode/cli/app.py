@@ -10,39 +10,37 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
 import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]
 
 from torch_diode import __version__
-from torch_diode.cli.commands.collecting import (
-    collect,
-    collect_and_train,
-    collect_shapeset,
-    collector_example,
-    create_validation,
-    trace,
-)
-from torch_diode.cli.commands.data import convert, convert_json_to_msgpack, report, stats, table
-from torch_diode.cli.commands.training import (
-    model_example,
-    train,
-    validate_max_autotune,
-    validate_model,
-)
-from torch_diode.cli.commands.using import (
-    completion,
-    explain,
-    models,
-    predict,
-    rank,
-    run,
-    status,
-    tune,
-)
+from torch_diode.cli.commands.collecting.collect import collect
+from torch_diode.cli.commands.collecting.collect_and_train import collect_and_train
+from torch_diode.cli.commands.collecting.collect_shapeset import collect_shapeset
+from torch_diode.cli.commands.collecting.collector_example import collector_example
+from torch_diode.cli.commands.collecting.create_validation import create_validation
+from torch_diode.cli.commands.collecting.trace import trace
+from torch_diode.cli.commands.data import table
+from torch_diode.cli.commands.data.convert import convert
+from torch_diode.cli.commands.data.convert_json_to_msgpack import convert_json_to_msgpack
+from torch_diode.cli.commands.data.report import report
+from torch_diode.cli.commands.data.stats import stats
+from torch_diode.cli.commands.training.model_example import model_example
+from torch_diode.cli.commands.training.train import train
+from torch_diode.cli.commands.training.validate_max_autotune import validate_max_autotune
+from torch_diode.cli.commands.training.validate_model import validate_model
+from torch_diode.cli.commands.using.completion import VARIABLE, completion
+from torch_diode.cli.commands.using.explain import explain
+from torch_diode.cli.commands.using.models import models
+from torch_diode.cli.commands.using.predict import predict
+from torch_diode.cli.commands.using.rank import rank
+from torch_diode.cli.commands.using.run import run
+from torch_diode.cli.commands.using.status import status
+from torch_diode.cli.commands.using.tune import tune
 from torch_diode.cli.console.help import WIDTH, BriefCommand, GroupedCommands
-from torch_diode.cli.options.parameters import RUN_A_PROGRAM, complete, repeat_options
+from torch_diode.cli.options.parameters import RUN_A_PROGRAM, flag, option, repeat_options
 from torch_diode.files.datasets import FORMS
 from torch_diode.types.errors import DiodeError
 
@@ -84,24 +82,10 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def settings(
     context: typer.Context,
-    form: Annotated[
-        str | None,
-        typer.Option(
-            "--format", help="Data form: json, msgpack or parquet.", autocompletion=complete(FORMS)
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of everything random.", min=0, max=2**32 - 1)
-    ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(
-            help="torch device, such as cuda:1.", autocompletion=complete(["cpu", "cuda"])
-        ),
-    ] = None,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
+    form: str | None = option("Data form: json, msgpack or parquet.", "--format", values=FORMS),
+    seed: int | None = option("Seed of everything random.", min=0, max=2**32 - 1),
+    device: str | None = option("torch device, such as cuda:1.", values=["cpu", "cuda"]),
+    version: bool = flag("Show the version.", "--version", callback=_version, is_eager=True),
 ) -> None:
     """Global options stand before the command."""
     if form not in (None, *FORMS):
@@ -111,40 +95,30 @@ def settings(
     context.obj = GlobalOptions(form, seed, device)
 
 
-_PANELS: dict[str, dict[str, Callable[..., None]]] = {
-    "Use it": {
-        "run": run.run,
-        "explain": explain.explain,
-        "status": status.status,
-        "completion": completion.completion,
-    },
-    "Tune for this machine": {"tune": tune.tune, "trace": trace.trace},
-    "Collect timings": {
-        "collect": collect.collect,
-        "collect-shapeset": collect_shapeset.collect_shapeset,
-        "create-validation": create_validation.create_validation,
-        "collector-example": collector_example.collector_example,
-        "convert": convert.convert,
-        "convert-json-to-msgpack": convert_json_to_msgpack.convert_json_to_msgpack,
-    },
-    "Train and check a model": {
-        "train": train.train,
-        "validate-model": validate_model.validate_model,
-        "validate-max-autotune": validate_max_autotune.validate_max_autotune,
-        "collect-and-train": collect_and_train.collect_and_train,
-        "model-example": model_example.model_example,
-    },
-    "Look": {
-        "predict": predict.predict,
-        "rank": rank.rank,
-        "models": models.models,
-        "stats": stats.stats,
-        "report": report.report,
-    },
+_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Use it": (run, explain, status, completion),
+    "Tune for this machine": (tune, trace),
+    "Collect timings": (
+        collect,
+        collect_shapeset,
+        create_validation,
+        collector_example,
+        convert,
+        convert_json_to_msgpack,
+    ),
+    "Train and check a model": (
+        train,
+        validate_model,
+        validate_max_autotune,
+        collect_and_train,
+        model_example,
+    ),
+    "Look": (predict, rank, models, stats, report),
 }
 
 for _panel, _commands in _PANELS.items():
-    for _name, _function in _commands.items():
+    for _function in _commands:
+        _name = _function.__name__.replace("_", "-")
         app.command(
             _name,
             cls=BriefCommand,
@@ -162,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A file's name may hold characters that the encoding does not have.
         sys.stdout.reconfigure(errors="backslashreplace")
-    if completion.VARIABLE in os.environ:
+    if VARIABLE in os.environ:
         completion_init()
     try:
         try:

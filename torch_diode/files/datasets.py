@@ -101,10 +101,7 @@ def _read_file(path: Path) -> Dataset:
 
 
 def write_dataset(
-    dataset: Dataset,
-    path: str | os.PathLike[str],
-    form: str | None = None,
-    overwrite: bool = True,
+    dataset: Dataset, path: str | os.PathLike[str], form: str | None = None, overwrite: bool = True
 ) -> None:
     """Write a dataset as one file atomically; the form is the ending's unless given."""
     form = form or form_of(path)

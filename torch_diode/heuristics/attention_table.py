@@ -96,11 +96,7 @@ class AttentionTable(CustomAnswer):
 
 
 def _to_dict(config: KernelConfig) -> dict[str, int]:
-    return {
-        **dict(config.blocks),
-        "num_stages": config.num_stages,
-        "num_warps": config.num_warps,
-    }
+    return {**dict(config.blocks), "num_stages": config.num_stages, "num_warps": config.num_warps}
 
 
 def _row(data: Any) -> tuple[tuple[str, str, int], tuple[KernelConfig, ...]]:

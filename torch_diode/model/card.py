@@ -4,7 +4,7 @@ evaluation that the command line prints."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from torch_diode.files.atomic import refuse_existing, write_text
 from torch_diode.files.file_errors import naming_file
 from torch_diode.files.json import write_json
 from torch_diode.model.evaluation import plots
-from torch_diode.model.evaluation.over_plain import SLOWER
+from torch_diode.model.evaluation.over_plain import SLOWER, OverPlain
 from torch_diode.model.evaluation.regret import KS, Score
 from torch_diode.model.evaluation.scoring import EvaluatedPredictions, Evaluation
 from torch_diode.model.metadata import FORMAT, ModelMetadata
@@ -110,7 +110,8 @@ def markdown(
         "candidates timed, as a geometric mean over problems. 1 is perfect.",
         "## Scores",
         _table(
-            ("", "problems", *(f"@{k}" for k in KS), "p95@1", "p99@1", "worst@1"), _rows(evaluation)
+            ("", "problems", *(f"@{k}" for k in KS), "p95@1", "p99@1", "worst@1"),
+            regret_rows(evaluation, "**model**", missing=""),
         ),
         *[f"- {note}" for note in notes if note],
         *([_picture("Regret@k", pictures)] if pictures else []),
@@ -142,22 +143,23 @@ def markdown(
     return "\n\n".join(parts) + "\n"
 
 
-def _rows(evaluation: Evaluation) -> list[Sequence[str]]:
-    rows: list[Sequence[str]] = [("**model**", *_numbers(evaluation.model["all"]))]
+def regret_rows(evaluation: Evaluation, model: str, missing: str) -> list[Sequence[str]]:
+    """Rows of the regret of a model, of noise alone and of the baselines: problems, the regret at
+    each k, its quantiles at 1 and its maximum."""
+
+    def numbers(name: str, scores: Sequence[Score]) -> Sequence[str]:
+        means = [f"{score.geomean:.4f}" for score in scores]
+        first = scores[0]
+        rest = [f"{value:.3f}" for value in (first.p95, first.p99, first.max)]
+        return name, f"{first.problems:,}", *means, *[missing] * (len(KS) - len(means)), *rest
+
+    rows = [numbers(model, evaluation.model["all"])]
     if evaluation.noise:
         blank = ("", "", "")
         rows.append(("noise alone", "", *(f"{value:.4f}" for value in evaluation.noise), *blank))
     if evaluation.aten:
-        rows.append(("ATen alone", *_numbers(evaluation.aten["all"])))
-    rows += [(name, *_numbers(slices["all"])) for name, slices in evaluation.baselines.items()]
-    return rows
-
-
-def _numbers(scores: Sequence[Score]) -> list[str]:
-    means = [f"{score.geomean:.4f}" for score in scores]
-    first = scores[0]
-    rest = [f"{value:.3f}" for value in (first.p95, first.p99, first.max)]
-    return [f"{first.problems:,}", *means, *[""] * (len(KS) - len(means)), *rest]
+        rows.append(numbers("ATen alone", evaluation.aten["all"]))
+    return [*rows, *(numbers(name, slices["all"]) for name, slices in evaluation.baselines.items())]
 
 
 def _slices(evaluation: Evaluation) -> list[Sequence[str]]:
@@ -182,13 +184,17 @@ def _over_plain(evaluation: Evaluation) -> Iterator[str]:
     above = f"above {SLOWER}"
     head = ("slice", "problems", "chosen", "best", "p99", "worst", above, "unsure", "not plain")
     for offer, slices in evaluation.over_plain.items():
-        rows = [
-            (name, f"{s.problems:,}", f"{s.geomean:.4f}", f"{s.best:.4f}", f"{s.p99:.3f}",
-             f"{s.worst:.3f}", str(s.slower), str(s.unsure), f"{s.changed:.0%}")
-            for name, s in slices.items()
-        ]  # fmt: skip
         yield f"### {offer.capitalize()}"
-        yield _table(head, rows)
+        yield _table(head, over_plain_rows(slices))
+
+
+def over_plain_rows(slices: Mapping[str, OverPlain]) -> list[Sequence[Any]]:
+    """Rows of a CPU's decisions over plain torch's, slice by slice."""
+    return [
+        (name, f"{s.problems:,}", f"{s.geomean:.4f}", f"{s.best:.4f}", f"{s.p99:.3f}",
+         f"{s.worst:.3f}", s.slower, s.unsure, f"{s.changed:.0%}")
+        for name, s in slices.items()
+    ]  # fmt: skip
 
 
 def _origin(metadata: ModelMetadata) -> list[Sequence[str]]:

@@ -154,13 +154,11 @@ def load_registered(
         from torch_diode.model.checkpoint import load_model
 
         return load_model(heuristic)
-    if hardware is None:
-        from torch_diode.hardware.detect import detect
+    from torch_diode.hardware.detect import detect, find
 
+    if hardware is None:
         hardware = detect()
     elif isinstance(hardware, str):
-        from torch_diode.hardware.detect import find
-
         hardware = find(hardware)
     registry = ModelRegistry()
     pointer = registry.find(heuristic, hardware, name)
@@ -268,12 +266,5 @@ def _entry(pointer: ModelPointer) -> dict[str, Any]:
         "path": str(pointer.path),
         "bytes": len(data),
         "sha256": hashlib.sha256(data).hexdigest(),
-        "card": _card(pointer),
+        "card": read_json(pointer.card_path) if pointer.card_path.is_file() else None,
     }
-
-
-def _card(pointer: ModelPointer) -> Any:
-    path = pointer.card_path
-    if not path.is_file():
-        return None
-    return read_json(path)

@@ -20,11 +20,7 @@ pytest.importorskip("triton")
 
 from torch_diode import Candidate, MMShape, TritonGEMMConfig
 from torch_diode.candidates import candidate_space
-from torch_diode.collection.kernels.compile import (
-    compile_kernel,
-    compiling_for,
-    precompile,
-)
+from torch_diode.collection.kernels.compile import compile_kernel, compiling_for, precompile
 from torch_diode.collection.kernels.library import (
     BMM,
     MM,
@@ -36,10 +32,7 @@ from torch_diode.collection.kernels.library import (
 )
 from torch_diode.collection.kernels.operands import Operands, operands
 from torch_diode.collection.kernels.outcome import CompileOutcome, KernelInfeasibleError
-from torch_diode.collection.kernels.source import (
-    TemplateSource,
-    unit_of,
-)
+from torch_diode.collection.kernels.source import TemplateSource, unit_of
 from torch_diode.collection.workers.compile_ahead import CompileAhead
 from torch_diode.hardware import known
 from torch_diode.integration.capture.template_source import TEMPLATES, render, template_source

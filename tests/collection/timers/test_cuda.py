@@ -5,14 +5,8 @@ import pytest
 import torch
 
 from torch_diode.collection.timers.cuda import CudaTimer
-from torch_diode.collection.timers.timer import middle_mean, summarise
+from torch_diode.collection.timers.timer import summarise
 from torch_diode.types.errors import DiodeError
-
-
-def test_the_first_sample_counts_only_if_there_are_few():
-    assert summarise([9.0]).time_us == 9.0
-    assert summarise([100.0, 5.0, 5.1, 5.2]).time_us == 5.1
-    assert summarise([100.0, 5.0, 5.1, 5.2]).repeats == 3
 
 
 def test_one_stalled_sample_does_not_move_the_median():
@@ -81,11 +75,3 @@ def test_the_refined_best_of_many_is_unbiased(seed):
     assert refined[399].repeats == refined[best].repeats
     far = int(np.argmax(true))
     assert refined[far] == first[far], "kernels far behind keep their first time"
-
-
-def test_a_middle_mean_is_finer_than_the_clock_and_ignores_outliers():
-    ticks = [5.024] * 30 + [5.056] * 70
-    assert middle_mean(ticks).time_us == pytest.approx(5.0528, abs=0.004)
-    assert middle_mean([*ticks, 90.0]).time_us == pytest.approx(
-        middle_mean(ticks).time_us, rel=1e-3
-    )

@@ -6,12 +6,7 @@ import statistics
 import pytest
 import torch
 
-from torch_diode.collection.timers.timer import (
-    Timer,
-    half_width,
-    middle_mean,
-    summarise,
-)
+from torch_diode.collection.timers.timer import Timer, half_width, middle_mean, summarise
 
 LAUNCHES = [lambda: None] * 4
 

@@ -7,12 +7,13 @@ import os
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.collection.crashing_kernels import CrashingSettings
+from tests.collection.crashing_kernels import CrashingSettings, InterruptedSettings
 from torch_diode import Candidate, Candidates, MMShape, TritonGEMMConfig
 from torch_diode.collection.kernels.cpp import CpuKernels
 from torch_diode.collection.kernels.library import KernelLibrary
@@ -106,22 +107,14 @@ def test_a_process_killed_from_outside_loses_no_timing(tmp_path):
     assert scheduler.lost == ["ended by SIGKILL"]
 
 
-class CrashingAten(TimingSettings):
-    def sweep(self, outcomes, seed):
-        sweep = super().sweep(outcomes, seed)
-        original = sweep.time
-
-        def time_or_die(problem, candidates):
-            if problem == PROBLEMS[1]:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return original(problem, candidates)
-
-        sweep.time = time_or_die
-        return sweep
+def die_at_the_second(problem):
+    if problem == PROBLEMS[1]:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_aten_can_be_the_crashing_candidate():
-    with Scheduler(CrashingAten(CpuKernels(), detect("cpu"), {}), ("cpu",), 1) as scheduler:
+    settings = InterruptedSettings(CpuKernels(), detect("cpu"), {}, before=die_at_the_second)
+    with Scheduler(settings, ("cpu",), 1) as scheduler:
         scheduler.add_group(group(PROBLEMS, [ATEN]))
         timed_problems = run_to_end(scheduler)
     assert {t.problem: statuses(t)[ATEN] for t in timed_problems} == {
@@ -141,29 +134,17 @@ def test_processes_that_never_start_stop_the_run():
             run_to_end(scheduler)
 
 
-@dataclass(frozen=True)
-class Blocking(TimingSettings):
-    """Each problem waits until it is released through a pipe in a folder."""
-
-    folder: Path = Path()
-
-    def sweep(self, outcomes, seed):
-        sweep = super().sweep(outcomes, seed)
-        original = sweep.time
-
-        def time_when_released(problem, candidates):
-            (self.folder / "begun").write_bytes(b"x")
-            (self.folder / "go").read_bytes()
-            return original(problem, candidates)
-
-        sweep.time = time_when_released
-        return sweep
+def wait_for_release(folder, problem):
+    """Until it is released through a pipe in a folder."""
+    (folder / "begun").write_bytes(b"x")
+    (folder / "go").read_bytes()
 
 
 def test_a_closed_scheduler_finishes_the_current_problem(tmp_path):
     for name in ("begun", "go"):
         os.mkfifo(tmp_path / name)
-    settings = Blocking(CpuKernels(), detect("cpu"), {}, folder=tmp_path)
+    wait = partial(wait_for_release, tmp_path)
+    settings = InterruptedSettings(CpuKernels(), detect("cpu"), {}, before=wait)
     with Scheduler(settings, ("cpu",), 1) as scheduler:
         scheduler.add_group(group(PROBLEMS, [ATEN]))
         scheduler.advance(0)

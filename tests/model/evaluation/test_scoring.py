@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
-from tests.model.conftest import rows_of
 from torch_diode.model.evaluation.scoring import evaluate_predictions
 from torch_diode.types.errors import EmptySelectionError
 
 
 def without_aten(table):
-    keep = ~table.is_aten
-    return rows_of(table, keep)
+    return table.take_rows(~table.is_aten)
 
 
 def test_the_truth_is_without_regret_and_never_worse_than_aten(table):
@@ -67,8 +65,7 @@ def test_the_worst_prediction_is_the_one_furthest_off_either_way(table):
 def test_a_problem_with_one_candidate_is_no_choice(table):
     """ATen was timed on many more problems than the configs were."""
     odd = table.group % 2 == 1
-    keep = ~odd | table.is_aten
-    part = rows_of(table, keep)
+    part = table.take_rows(~odd | table.is_aten)
     judged = evaluate_predictions(part, 1 / part.time_us)
     assert (judged.problems % 2 == 0).all()
     even = table.take(np.arange(len(table.problem)) % 2 == 0)

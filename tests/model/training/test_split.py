@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from tests.model.conftest import rows_of
 from torch_diode.model.training.options import TrainingOptions
 from torch_diode.model.training.split import held_out, split, split_table
 from torch_diode.types.errors import EmptySelectionError
@@ -54,7 +53,7 @@ def test_another_runs_test_part_is_split_too(table):
 
 
 def test_aten_alone_is_nothing_to_train_on(table):
-    alone = rows_of(table, table.is_aten)
+    alone = table.take_rows(table.is_aten)
     with pytest.raises(EmptySelectionError, match="ATen alone"):
         split_table(alone, TrainingOptions())
 

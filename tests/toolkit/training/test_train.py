@@ -107,16 +107,6 @@ def test_fine_tuning_keeps_what_the_initial_model_covers(trained, dataset, tmp_p
         train(mine, tmp_path / "x.pt", TrainOptions(init_from=str(trained), hidden_dim=32))
 
 
-def test_a_model_worse_than_aten_is_not_written_if_it_must_beat_it(dataset, tmp_path):
-    """One epoch of a tiny network with hardly any learning rate."""
-    options = TrainOptions(num_epochs=1, hidden_dim=2, learning_rate=1e-7, must_beat_aten=True)
-    result = train(dataset, tmp_path / "m.pt", options)
-    assert not result.is_written
-    assert result.worse_than_aten
-    assert result.card_files == []
-    assert not (tmp_path / "m.pt").exists()
-
-
 def test_training_that_diverges_is_refused(dataset, tmp_path):
     options = TrainOptions(num_epochs=3, hidden_dim=32, num_layers=1, learning_rate=0.9)
     with pytest.raises(InvalidValueError, match=r"training diverged.*lower --learning-rate"):

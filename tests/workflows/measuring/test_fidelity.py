@@ -2,10 +2,7 @@ import numpy as np
 import pytest
 
 from torch_diode import Candidate, Dataset, MMShape, Timing, TritonGEMMConfig
-from workflows.measuring.fidelity import (
-    agreements,
-    rank_correlation,
-)
+from workflows.measuring.fidelity import agreements, rank_correlation
 
 TINY = MMShape("mm", 64, 64, 64)
 ATEN = Candidate("aten")

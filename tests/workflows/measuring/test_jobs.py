@@ -1,11 +1,7 @@
 import pytest
 
 from torch_diode.types.errors import InvalidValueError
-from workflows.measuring.jobs import (
-    Failed,
-    catch_job_errors,
-    one_line,
-)
+from workflows.measuring.jobs import Failed, catch_job_errors, one_line
 
 
 def test_an_error_becomes_a_result_in_one_line():

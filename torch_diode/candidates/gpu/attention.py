@@ -7,14 +7,13 @@ head dimension only through the next power of two, and dtypes of two bytes need 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from torch_diode.candidates.gpu.compiled_resources import read_version
 from torch_diode.types.candidate import KernelConfig
-from torch_diode.types.errors import FileFaultError
 from torch_diode.types.hardware import Hardware
 
 VERSION = 1
@@ -106,15 +105,7 @@ def configs_of(kind: str, rows: list[list[int]]) -> Iterator[tuple[KernelConfig,
 
 def read_measured(path: str | os.PathLike[str]) -> dict[str, list[list[int]]]:
     """Read a file of measured kernels: rows of blocks, stages, warps and `NEEDS`, by name."""
-    try:
-        data = json.loads(Path(path).read_text())
-    except (OSError, ValueError) as fault:
-        raise FileFaultError(f"{path}: got {fault}; expected measured kernels as JSON") from None
-    if not isinstance(data, dict) or data.get("version") != VERSION:
-        raise FileFaultError(
-            f"{path}: got something else; expected measured kernels of version {VERSION}; "
-            "run workflows/measure_attention.py again"
-        )
+    data = read_version(path, VERSION, "measured kernels", "workflows/measure_attention.py")
     kernels: dict[str, list[list[int]]] = data["kernels"]
     return kernels
 

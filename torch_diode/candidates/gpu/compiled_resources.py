@@ -68,17 +68,25 @@ def measured_kernels(arch: str) -> dict[str, MeasuredKernels]:
 
 def read_measured(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read and validate a file of measured resources."""
+    data = read_version(path, VERSION, "measured resources", "workflows/measure_resources.py")
+    if tuple(data.get("columns", ())) != COLUMNS or not isinstance(data.get("kernels"), dict):
+        raise FileFaultError(f"{path}: got other columns; expected {', '.join(COLUMNS)}")
+    return data
+
+
+def read_version(
+    path: str | os.PathLike[str], version: int, content: str, script: str
+) -> dict[str, Any]:
+    """Read a JSON file of measurements of this version, which the script writes."""
     try:
         data = json.loads(Path(path).read_text())
     except (OSError, ValueError) as fault:
-        raise FileFaultError(f"{path}: got {fault}; expected measured resources as JSON") from None
-    if not isinstance(data, dict) or data.get("version") != VERSION:
+        raise FileFaultError(f"{path}: got {fault}; expected {content} as JSON") from None
+    if not isinstance(data, dict) or data.get("version") != version:
         raise FileFaultError(
-            f"{path}: got something else; expected measured resources of version {VERSION}; "
-            "run workflows/measure_resources.py again"
+            f"{path}: got something else; expected {content} of version {version}; "
+            f"run {script} again"
         )
-    if tuple(data.get("columns", ())) != COLUMNS or not isinstance(data.get("kernels"), dict):
-        raise FileFaultError(f"{path}: got other columns; expected {', '.join(COLUMNS)}")
     return data
 
 

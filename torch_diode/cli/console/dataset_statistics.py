@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from torch_diode.cli.console.output import print_line, print_table
+from torch_diode.cli.console.output import megabytes, print_line, print_table
 from torch_diode.toolkit.collecting.collect import CollectionResult
 from torch_diode.toolkit.datasets import DatasetStatistics, stats
 
@@ -42,6 +42,6 @@ def print_collection(result: CollectionResult) -> None:
     """Print the statistics of a dataset that was collected."""
     if result.reused:
         return
-    print_line(f"{result.path}: {result.path.stat().st_size / 1e6:.1f} MB")
+    print_line(f"{result.path}: {megabytes(result.path)}")
     lists_all = f"torch-diode stats {shlex.quote(str(result.path))} --limit 0"
     print_statistics(stats(result.dataset, limit=_LISTED), lists_all)

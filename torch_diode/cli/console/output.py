@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -62,6 +63,11 @@ def note_progress(report: Progress) -> None:
 def note(text: str) -> None:
     """Print a line to standard error, since standard output may be JSON for a program."""
     Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)
+
+
+def megabytes(path: Path) -> str:
+    """The size of a file, as text."""
+    return f"{path.stat().st_size / 1e6:.1f} MB"
 
 
 def _shown(value: Any) -> str:

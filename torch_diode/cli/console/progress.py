@@ -9,7 +9,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
-    TaskID,
+    Task,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -28,83 +28,66 @@ class ConsoleProgress:
     """
 
     def __init__(self) -> None:
-        self._bars: Progress | None = None
-        self._stages: dict[str, _Stage] = {}
+        self._bars = _new_bars()
 
     def __enter__(self) -> ConsoleProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for name in list(self._stages):
-            self._end(name)
+        for task in self._bars.tasks:
+            self._end(task)
 
     def __call__(self, report: Report) -> None:
         """Show one report."""
         if report.message:
             self._print(report.message)
             return
-        stage = self._stages.setdefault(report.stage, _Stage(report))
-        stage.report, stage.is_printed = report, False
-        if console().is_terminal:
-            self._update_bar(stage)
-        elif "regret@1" in report.values or stage.seconds_since_line >= _SECONDS_PER_LINE:
-            self._print_stage(stage)
-        if report.done >= report.total:
-            self._end(report.stage)
+        task = self._task(report)
+        printed_at = task.fields["printed_at"]
+        done, total, text = report.done, report.total, _detail(report)
+        self._bars.update(task.id, completed=done, total=total, detail=text, is_printed=False)
+        if self._bars.console.is_terminal:
+            self._bars.start()
+        elif "regret@1" in report.values or time.monotonic() - printed_at >= _SECONDS_PER_LINE:
+            self._print_stage(task)
+        if done >= total:
+            self._end(task)
 
-    def _update_bar(self, stage: _Stage) -> None:
-        report = stage.report
-        if self._bars is None:
-            self._bars = _start_bars()
-        if stage.bar is None:
-            stage.bar = self._bars.add_task(report.stage, detail="")
-        self._bars.update(
-            stage.bar, completed=report.done, total=report.total, detail=_detail(report)
+    def _task(self, report: Report) -> Task:
+        """The task of a stage that is running, or a new one."""
+        running = (task for task in self._bars.tasks if task.description == report.stage)
+        if found := next(running, None):
+            return found
+        first, now = report.done, time.monotonic()
+        self._bars.add_task(
+            report.stage, total=report.total, first=first, printed_at=now, detail=""
         )
+        return self._bars.tasks[-1]
 
-    def _end(self, name: str) -> None:
-        stage = self._stages.pop(name)
-        if self._bars is not None and stage.bar is not None:
-            self._bars.remove_task(stage.bar)
-        if self._bars is not None and not self._stages:
+    def _end(self, task: Task) -> None:
+        self._bars.remove_task(task.id)
+        if not self._bars.tasks and self._bars.live.is_started:
             self._bars.stop()
-            self._bars = None
-        if not stage.is_printed and stage.report.done > stage.first:
-            self._print_stage(stage)
+            self._bars = _new_bars()  # started again, these would erase what is printed meanwhile
+        if not task.fields["is_printed"] and task.completed > task.fields["first"]:
+            self._print_stage(task)
 
-    def _print_stage(self, stage: _Stage) -> None:
-        self._print(str(stage))
-        stage.is_printed, stage.printed_at = True, time.monotonic()
+    def _print_stage(self, task: Task) -> None:
+        spent, done = task.elapsed or 0.0, task.completed
+        left = ((task.total or done) - done) * spent / max(done - task.fields["first"], 1)
+        text = f"{task.description}: {done:,} of {task.total:,} {task.fields['detail']}"
+        self._print(f"{text}, {spent:,.0f} s" + (f", {left:,.0f} s to go" if left else ""))
+        task.fields.update(is_printed=True, printed_at=time.monotonic())
 
     def _print(self, text: str) -> None:
-        if self._bars is None:
-            print_line(text)
-        else:
+        if self._bars.live.is_started:
             self._bars.console.print(text, markup=False, soft_wrap=True)
+        else:
+            print_line(text)
 
 
-class _Stage:
-    """A stage that is running: its latest report, and when it began and last printed a line."""
-
-    def __init__(self, report: Report) -> None:
-        self.report, self.first = report, report.done
-        self.started_at = self.printed_at = time.monotonic()
-        self.is_printed = False
-        self.bar: TaskID | None = None
-
-    @property
-    def seconds_since_line(self) -> float:
-        return time.monotonic() - self.printed_at
-
-    def __str__(self) -> str:
-        report, spent = self.report, time.monotonic() - self.started_at
-        line = f"{report.stage}: {report.done:,} of {report.total:,} {_detail(report)}"
-        left = (report.total - report.done) * spent / max(report.done - self.first, 1)
-        return f"{line}, {spent:,.0f} s" + (f", {left:,.0f} s to go" if left else "")
-
-
-def _start_bars() -> Progress:
-    bars = Progress(
+def _new_bars() -> Progress:
+    return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(),
@@ -114,8 +97,6 @@ def _start_bars() -> Progress:
         console=console(),
         transient=True,
     )
-    bars.start()
-    return bars
 
 
 def _detail(report: Report) -> str:

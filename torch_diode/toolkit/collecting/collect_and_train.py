@@ -97,13 +97,19 @@ class _Pipeline:
         """Run the steps; the name and the result of each."""
         if not self.skip_collection:
             self._say(f"1 of 4: collecting {self.output}")
-            yield (
-                "collection",
-                collect(self.output, self.sampling, self.options, progress=self.progress),
-            )
+            collected = collect(self.output, self.sampling, self.options, progress=self.progress)
+            yield "collection", collected
         if not self.skip_training:
             self._say(f"2 of 4: training {self.model}")
-            trained = self._train()
+            trained = train(
+                self.output,
+                self.model,
+                self.training,
+                seed=self.options.seed,
+                device=self.options.device,
+                overwrite=self.options.overwrite,
+                progress=self.progress,
+            )
             yield "training", trained
             if not trained.is_written:
                 return
@@ -111,7 +117,11 @@ class _Pipeline:
             return
         if self._collects_validation:
             self._say(f"3 of 4: collecting {self.validation}")
-            yield "validation_set", self._collect_validation()
+            path, sampling, exclude = self.validation, self.validation_sampling, [self.output]
+            collected = create_validation(
+                path, sampling, self.options, exclude=exclude, progress=self.progress
+            )
+            yield "validation_set", collected
         else:
             self._say(f"3 of 4: {self.validation} is there")
         self._say(f"4 of 4: validating {self.model} on {self.validation}")
@@ -119,26 +129,6 @@ class _Pipeline:
 
     def _say(self, text: str) -> None:
         self.progress(Progress(message=text))
-
-    def _train(self) -> TrainingResult:
-        return train(
-            self.output,
-            self.model,
-            self.training,
-            seed=self.options.seed,
-            device=self.options.device,
-            overwrite=self.options.overwrite,
-            progress=self.progress,
-        )
-
-    def _collect_validation(self) -> CollectionResult:
-        return create_validation(
-            self.validation,
-            self.validation_sampling,
-            self.options,
-            exclude=[self.output],
-            progress=self.progress,
-        )
 
     @property
     def _collects_validation(self) -> bool:

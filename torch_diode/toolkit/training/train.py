@@ -55,11 +55,7 @@ from torch_diode.toolkit.training.fine_tuning import (
 )
 from torch_diode.toolkit.training.network_options import check_kind, resolve_options
 from torch_diode.toolkit.training.options import TrainOptions
-from torch_diode.toolkit.training.parallel import (
-    TrainingJob,
-    report_epochs,
-    train_in_parallel,
-)
+from torch_diode.toolkit.training.parallel import TrainingJob, report_epochs, train_in_parallel
 from torch_diode.toolkit.training.score_notes import (
     launch_note,
     regret_before,

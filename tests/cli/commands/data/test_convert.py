@@ -49,10 +49,7 @@ def test_an_existing_output_needs_overwrite(data, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
-    [
-        ("empty.parquet", b"", "empty file"),
-        ("table.csv", b"a,b", "expected one of .parquet"),
-    ],
+    [("empty.parquet", b"", "empty file"), ("table.csv", b"a,b", "expected one of .parquet")],
 )
 def test_a_bad_file_is_one_sentence_that_names_it(tmp_path, name, content, said):
     (tmp_path / name).write_bytes(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -14,8 +15,8 @@ from torch_diode.cli.options.parameters import taking
 from torch_diode.toolkit.collecting.collect import collect as run
 
 
-@taking(options.RunOptions, options.NoiseOption, options.DrawingOptions)
-def collect(context: typer.Context, output: options.Output = None, **given: Any) -> None:
+@taking(options.RUN, options.NOISE, options.DRAWING)
+def collect(context: typer.Context, output: Path | None = options.OUTPUT, **given: Any) -> None:
     """Time every candidate kernel on drawn shapes.
 
     Run again after a kill or Ctrl-C, it continues.

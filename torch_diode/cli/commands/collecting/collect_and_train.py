@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from torch_diode.cli.commands.training.train import print_training
-from torch_diode.cli.commands.training.validate_model import print_validation
+from torch_diode.cli.commands.training.validate_model import TOP_N_WORST, print_validation
 from torch_diode.cli.console.dataset_statistics import print_collection
 from torch_diode.cli.console.progress import ConsoleProgress
 from torch_diode.cli.options import collecting as options
 from torch_diode.cli.options import training
 from torch_diode.cli.options.default_paths import MODEL, VALIDATION, new_dataset, written_dataset
-from torch_diode.cli.options.parameters import build, taking
+from torch_diode.cli.options.parameters import build, flag, option, taking
 from torch_diode.toolkit.collecting.collect import CollectionResult
 from torch_diode.toolkit.training.options import TrainOptions
 
@@ -22,30 +22,21 @@ if TYPE_CHECKING:
     from torch_diode.toolkit.collecting.collect_and_train import StepResult
 
 
-@taking(options.RunOptions, options.DrawingOptions, training.TrainingOptions)
+@taking(options.RUN, options.DRAWING, training.TRAINING)
 def collect_and_train(
     context: typer.Context,
-    model: training.Model = MODEL,
-    output: options.OutputDataset = None,
-    skip_collection: Annotated[
-        bool, typer.Option("--skip-collection", help="Train on an --output that is there.")
-    ] = False,
-    skip_training: Annotated[
-        bool, typer.Option("--skip-training", help="Validate a --model that is there.")
-    ] = False,
-    skip_validation: Annotated[
-        bool, typer.Option("--skip-validation", help="Neither collect a validation set nor use it.")
-    ] = False,
-    validation: Annotated[
-        Path | None,
-        typer.Option(
-            "--validation",
-            "--validation-dataset",
-            help="Validation set; beside the output if not given.",
-        ),
-    ] = None,
-    validation_shapes: Annotated[int, typer.Option(help="Problems to validate on.", min=1)] = 25,
-    top_n_worst: Annotated[int, typer.Option(help="Worst cases to list.", min=0)] = 10,
+    model: Path = option(training.MODEL_TO_WRITE, default=MODEL),
+    output: Path | None = options.OUTPUT_DATASET,
+    skip_collection: bool = flag("Train on an --output that is there.", "--skip-collection"),
+    skip_training: bool = flag("Validate a --model that is there.", "--skip-training"),
+    skip_validation: bool = flag(
+        "Neither collect a validation set nor use it.", "--skip-validation"
+    ),
+    validation: Path | None = option(
+        "Validation set; beside the output if not given.", "--validation", "--validation-dataset"
+    ),
+    validation_shapes: int = option("Problems to validate on.", default=25, min=1),
+    top_n_worst: int = TOP_N_WORST,
     **given: Any,
 ) -> None:
     """Time kernels, train a model on them, and validate it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -14,13 +15,13 @@ from torch_diode.cli.options.parameters import taking
 from torch_diode.toolkit.collecting.collect import collect, select_problems
 
 
-@taking(options.RunOptions, options.NoiseOption)
+@taking(options.RUN, options.NOISE)
 def collect_shapeset(
     context: typer.Context,
-    shapeset: options.ShapeSetFile,
-    output: options.Output = None,
-    operations: options.Operations = None,
-    dtypes: options.Dtypes = None,
+    shapeset: Path = options.SHAPE_SET,
+    output: Path | None = options.OUTPUT,
+    operations: list[str] | None = options.OPERATIONS,
+    dtypes: list[str] | None = options.DTYPES,
     **given: Any,
 ) -> None:
     """Time every candidate kernel on the problems of a file.

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from torch_diode.cli.console.dataset_statistics import print_statistics
 from torch_diode.cli.console.output import print_line
+from torch_diode.cli.options.parameters import flag, option
 
 
 def collector_example(
     context: typer.Context,
-    output_dir: Annotated[Path, typer.Option(help="Folder for the two files.")] = Path(),
-    num_shapes: Annotated[int, typer.Option(help="Matmuls to compile.", min=1, max=1000)] = 4,
-    overwrite: Annotated[bool, typer.Option(help="Replace the files if they exist.")] = False,
+    output_dir: Path = option("Folder for the two files.", default=Path()),
+    num_shapes: int = option("Matmuls to compile.", default=4, min=1, max=1000),
+    overwrite: bool = flag("Replace the files if they exist."),
 ) -> None:
     """Keep the times of a few autotuned matmuls; runs on a CPU too.
 

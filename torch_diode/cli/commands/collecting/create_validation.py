@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -11,24 +11,19 @@ from torch_diode.cli.console.dataset_statistics import print_collection
 from torch_diode.cli.console.progress import ConsoleProgress
 from torch_diode.cli.options import collecting as options
 from torch_diode.cli.options.default_paths import VALIDATION, new_dataset
-from torch_diode.cli.options.parameters import taking
+from torch_diode.cli.options.parameters import option, taking
 from torch_diode.toolkit.collecting.collect import select_problems
 
 
-@taking(options.RunOptions, options.NoiseOption, options.DrawingOptions)
+@taking(options.RUN, options.NOISE, options.DRAWING)
 def create_validation(
     context: typer.Context,
-    output: options.OutputValidation = None,
-    shapeset: Annotated[
-        Path | None, typer.Option(help="Shape set (.json, .msgpack, .csv) to take problems from.")
-    ] = None,
-    exclude: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Dataset to share no problem with, may be given again; without it, all in the "
-            "working directory, beside the output and beside its folder, and in folders there."
-        ),
-    ] = None,
+    output: Path | None = options.OUTPUT_VALIDATION,
+    shapeset: Path | None = option("Shape set (.json, .msgpack, .csv) to take problems from."),
+    exclude: list[Path] | None = option(
+        "Dataset to share no problem with, may be given again; without it, all in the working "
+        "directory, beside the output and beside its folder, and in folders there."
+    ),
     **given: Any,
 ) -> None:
     """Time problems that no training data has, to validate on.
@@ -38,17 +33,11 @@ def create_validation(
     Example: torch-diode --seed 43 create-validation --output validation.parquet --num-shapes 50
     """
     settings, sampling = options.collect_options(context, given), options.shape_sampling(given)
-    listed = shapeset and select_problems(
-        shapeset, given["operations"] or (), given["dtypes"] or ()
-    )
+    ops, dtypes = given["operations"] or (), given["dtypes"] or ()
+    problems = select_problems(shapeset, ops, dtypes) if shapeset else sampling
     from torch_diode.toolkit.collecting.create_validation import create_validation as run
 
+    path = new_dataset(context, output, VALIDATION)
     with ConsoleProgress() as progress:
-        result = run(
-            new_dataset(context, output, VALIDATION),
-            listed or sampling,
-            settings,
-            exclude=exclude or (),
-            progress=progress,
-        )
+        result = run(path, problems, settings, exclude=exclude or (), progress=progress)
     print_collection(result)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from torch_diode.cli.console.output import print_line
-from torch_diode.cli.options.parameters import Overwrite
+from torch_diode.cli.options.parameters import OVERWRITE, PROGRAM, required
 
 
 def trace(
     context: typer.Context,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Shape set to write (.json).")],
-    script: Annotated[Path, typer.Argument(help="Python program to run, or -m and a module.")],
-    overwrite: Overwrite = False,
+    output: Path = required("Shape set to write (.json).", "--output", "-o"),
+    script: Path = PROGRAM,
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Run a program and write the matmuls of its compiled graphs.
 

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from torch_diode.cli.console.output import note_progress, print_line
+from torch_diode.cli.console.output import megabytes, note_progress, print_line
 from torch_diode.cli.options import filters
-from torch_diode.cli.options.parameters import Overwrite, complete
+from torch_diode.cli.options.parameters import OUTPUT, OVERWRITE, option
 from torch_diode.toolkit import datasets
 from torch_diode.types.dataset import DUPLICATES
 
 
 def convert(
     context: typer.Context,
-    inputs: Annotated[list[Path], typer.Argument(help="Dataset files or directories of shards.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")],
-    hardware: filters.Hardware = None,
-    operations: filters.Operations = None,
-    duplicates: Annotated[
-        str,
-        typer.Option(
-            help="A timing that occurs twice: refuse, or keep the first or the last.",
-            autocompletion=complete(DUPLICATES),
-        ),
-    ] = "refuse",
-    collected: Annotated[
-        str | None,
-        typer.Option(help="Date of the timings, such as 2024-08, of logs that do not tell theirs."),
-    ] = None,
-    overwrite: Overwrite = False,
+    inputs: list[Path] = typer.Argument(..., help="Dataset files or directories of shards."),
+    output: Path = OUTPUT,
+    hardware: str | None = filters.HARDWARE,
+    operations: list[str] | None = filters.OPERATIONS,
+    duplicates: str = option(
+        "A timing that occurs twice: refuse, or keep the first or the last.",
+        default="refuse",
+        values=DUPLICATES,
+    ),
+    collected: str | None = option(
+        "Date of the timings, such as 2024-08, of logs that do not tell theirs."
+    ),
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Convert, merge and filter datasets.
 
@@ -52,7 +48,5 @@ def convert(
         collected=collected,
         progress=note_progress,
     )
-    size = output.stat().st_size / 1e6
-    print_line(
-        f"{output}: {len(dataset):,} timings of {len(dataset.problems):,} problems, {size:.1f} MB"
-    )
+    problems, size = len(dataset.problems), megabytes(output)
+    print_line(f"{output}: {len(dataset):,} timings of {problems:,} problems, {size}")

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from torch_diode.cli.console.progress import ConsoleProgress
-from torch_diode.cli.options.parameters import Overwrite
+from torch_diode.cli.options.parameters import OVERWRITE, option, required
 from torch_diode.toolkit import datasets
 
 
 def convert_json_to_msgpack(
-    input_files: Annotated[list[Path], typer.Option(help="JSON datasets.")],
-    output_dir: Annotated[
-        Path | None, typer.Option(help="Where to write; beside each input if not given.")
-    ] = None,
-    overwrite: Overwrite = False,
+    input_files: list[Path] = required("JSON datasets."),
+    output_dir: Path | None = option("Where to write; beside each input if not given."),
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Convert JSON datasets to MessagePack, file by file.
 

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from torch_diode.cli.console.output import print_line
-from torch_diode.cli.options.parameters import Overwrite
-from torch_diode.model.registry import SHIPPED
+from torch_diode.cli.console.output import megabytes, print_line
+from torch_diode.cli.options.parameters import OVERWRITE, SHIPPED_MODEL, option, required
 
 
 def report(
-    dataset: Annotated[Path, typer.Option(help="Dataset file or directory of shards.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path(
-        "report.html"
+    dataset: Path = required("Dataset file or directory of shards."),
+    output: Path = option("HTML file to write.", "--output", "-o", default=Path("report.html")),
+    model: str = SHIPPED_MODEL,
+    hardware_name: str | None = option("Only this hardware's data."),
+    score: str = option(
+        "Problems to score: auto, held-out (not trained on) or all.", default="auto"
     ),
-    model: Annotated[
-        str, typer.Option(help="Model file, or `shipped` for the one in the package.")
-    ] = SHIPPED,
-    hardware_name: Annotated[str | None, typer.Option(help="Only this hardware's data.")] = None,
-    score: Annotated[
-        str, typer.Option(help="Problems to score: auto, held-out (not trained on) or all.")
-    ] = "auto",
-    default_list: Annotated[
-        bool, typer.Option(help="Compare with Inductor's default list (some seconds).")
-    ] = True,
-    overwrite: Overwrite = False,
+    default_list: bool = option(
+        "Compare with Inductor's default list (some seconds).", default=True
+    ),
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Write an HTML page that shows how good a model is.
 
@@ -52,5 +44,4 @@ def report(
     for reason, count in result.validation.abstained.items():
         print_line(f"{count:,} more left out: {reason}")
     print_line(result.data["about"]["scored_how"])
-    size = output.stat().st_size / 1e6
-    print_line(f"{output}: {size:.1f} MB; open it in a browser")
+    print_line(f"{output}: {megabytes(output)}; open it in a browser")

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from torch_diode.cli.console.dataset_statistics import print_statistics
 from torch_diode.cli.console.output import note_progress, print_json
 from torch_diode.cli.options import filters
+from torch_diode.cli.options.parameters import AS_JSON, LIMIT
 from torch_diode.toolkit import datasets
 
 
 def stats(
-    dataset: Annotated[Path, typer.Argument(help="Dataset file or directory of shards.")],
-    hardware: filters.Hardware = None,
-    operations: filters.Operations = None,
-    limit: Annotated[int, typer.Option(help="Problems to list; 0 lists all.", min=0)] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    dataset: Path = typer.Argument(..., help="Dataset file or directory of shards."),
+    hardware: str | None = filters.HARDWARE,
+    operations: list[str] | None = filters.OPERATIONS,
+    limit: int = LIMIT,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Show what a dataset holds, and its fastest configs.
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import typer
 
 from torch_diode.cli.console.output import note, note_progress, print_json, print_line, print_table
 from torch_diode.cli.options import filters
-from torch_diode.cli.options.parameters import Overwrite
+from torch_diode.cli.options.parameters import (
+    AS_JSON,
+    LIMIT,
+    OUTPUT,
+    OVERWRITE,
+    flag,
+    option,
+    required,
+)
 from torch_diode.files.atomic import refuse_existing
 from torch_diode.files.json import write_json
 from torch_diode.files.shape_sets import read_shapes
@@ -30,27 +38,22 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-TableFile = Annotated[Path, typer.Argument(help="Table file (JSON or MessagePack).")]
+TABLE_FILE: Any = typer.Argument(..., help="Table file (JSON or MessagePack).")
+TABLE_OUTPUT = required("Table file to write.", "--output", "-o")
 
 
 @app.command()
 def build(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Table file to write.")],
-    dataset: Annotated[
-        Path | None, typer.Option(help="Dataset file or directory of shards.")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Model file, or shipped: its decisions, for --shapeset.")
-    ] = None,
-    shapeset: Annotated[Path | None, typer.Option(help="Problems for --model to decide.")] = None,
-    k: Annotated[int, typer.Option(help="Candidates to keep per problem.", min=1)] = 1,
-    ranges: Annotated[
-        bool, typer.Option(help="Join problems of successive M that one candidate is best in.")
-    ] = False,
-    hardware: filters.Hardware = None,
-    threads: filters.Threads = 0,
-    operations: filters.Operations = None,
-    overwrite: Overwrite = False,
+    output: Path = TABLE_OUTPUT,
+    dataset: Path | None = option("Dataset file or directory of shards."),
+    model: str | None = option("Model file, or shipped: its decisions, for --shapeset."),
+    shapeset: Path | None = option("Problems for --model to decide."),
+    k: int = option("Candidates to keep per problem.", default=1, min=1),
+    ranges: bool = flag("Join problems of successive M that one candidate is best in."),
+    hardware: str | None = filters.HARDWARE,
+    threads: int = filters.THREADS,
+    operations: list[str] | None = filters.OPERATIONS,
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Keep the fastest, or the k fastest, candidates of every problem of a dataset; or what a model
     decides for every problem of a shape set.
@@ -66,25 +69,21 @@ def build(
             dataset, k, hardware, operations or (), note_progress, threads=threads, ranges=ranges
         )
     elif dataset is None and model is not None and shapeset is not None and not ranges:
-        problems = [
-            problem
-            for problem in read_shapes(shapeset).problems
-            if not operations or problem.op in operations
-        ]
+        shapes = read_shapes(shapeset).problems
+        problems = [p for p in shapes if not operations or p.op in operations]
         table = build_table_from_model(model, problems, k, hardware, note_progress, threads=threads)
     else:
         raise InvalidValueError(
             "table build: expected --dataset, with or without --ranges, or --model with --shapeset"
         )
-    write_table(table, output, overwrite)
-    print_line(f"{output}: {len(table):,} rows for {', '.join(table.hardware)}")
+    _write(table, output, overwrite)
 
 
 @app.command()
 def merge(
-    tables: Annotated[list[Path], typer.Argument(help="Table files.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Table file to write.")],
-    overwrite: Overwrite = False,
+    tables: list[Path] = typer.Argument(..., help="Table files."),
+    output: Path = TABLE_OUTPUT,
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Merge tables. Of two rows for one problem the one measured later is kept, then the one with
     more repetitions, then the one of the table named first.
@@ -93,18 +92,20 @@ def merge(
     """
     refuse_existing(output, overwrite)
     table = merge_tables(tables)
+    _write(table, output, overwrite)
+
+
+def _write(table: Table, output: Path, overwrite: bool) -> None:
     write_table(table, output, overwrite)
     print_line(f"{output}: {len(table):,} rows for {', '.join(table.hardware)}")
 
 
 @app.command()
 def show(
-    table: TableFile,
-    problem: Annotated[
-        str | None, typer.Option(help="One problem, such as mm:512x4096x4096:bfloat16:nt.")
-    ] = None,
-    limit: Annotated[int, typer.Option(help="Problems to list; 0 lists all.", min=0)] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    table: Path = TABLE_FILE,
+    problem: str | None = option("One problem, such as mm:512x4096x4096:bfloat16:nt."),
+    limit: int = LIMIT,
+    as_json: bool = AS_JSON,
 ) -> None:
     """List a table's problems and candidates, or one problem's.
 
@@ -139,12 +140,10 @@ def show(
 
 @app.command()
 def export(
-    table: TableFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")],
-    inductor: Annotated[
-        bool, typer.Option("--inductor", help="torch's own lookup_table form.")
-    ] = False,
-    overwrite: Overwrite = False,
+    table: Path = TABLE_FILE,
+    output: Path = OUTPUT,
+    inductor: bool = flag("torch's own lookup_table form.", "--inductor"),
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Write a table in torch's own form, for machines without torch-diode.
 

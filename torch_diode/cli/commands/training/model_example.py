@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from torch_diode.cli.commands.training.train import print_training
 from torch_diode.cli.console.output import print_line, print_table
 from torch_diode.cli.options import training as options
-from torch_diode.cli.options.parameters import build, taking
+from torch_diode.cli.options.parameters import build, flag, option, taking
 from torch_diode.toolkit.training.options import TrainOptions
 
 _SHOWN = 5
 
 
-@taking(options.TrainingOptions)
+@taking(options.TRAINING)
 def model_example(
     context: typer.Context,
-    dataset: Annotated[
-        Path | None,
-        typer.Option(help="Dataset; without one, this CPU's libraries are timed on 24 problems."),
-    ] = None,
-    model: options.Model = Path("example_model.pt"),
-    overwrite: Annotated[bool, typer.Option(help="Replace the files if they exist.")] = False,
+    dataset: Path | None = option(
+        "Dataset; without one, this CPU's libraries are timed on 24 problems."
+    ),
+    model: Path = option(options.MODEL_TO_WRITE, default=Path("example_model.pt")),
+    overwrite: bool = flag("Replace the files if they exist."),
     **given: Any,
 ) -> None:
     """Train a small model and predict with it, on a CPU in a minute.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -11,7 +11,7 @@ from torch_diode.cli.console.output import print_line, print_notes
 from torch_diode.cli.options import filters
 from torch_diode.cli.options import training as options
 from torch_diode.cli.options.default_paths import MODEL, written_dataset
-from torch_diode.cli.options.parameters import Overwrite, build, complete, taking
+from torch_diode.cli.options.parameters import OVERWRITE, build, option, taking
 from torch_diode.files.datasets import READABLE
 from torch_diode.toolkit.training.options import TrainOptions
 from torch_diode.types.errors import InvalidValueError
@@ -20,30 +20,22 @@ if TYPE_CHECKING:
     from torch_diode.toolkit.training.train import TrainingResult
 
 
-@taking(options.TrainingOptions)
+@taking(options.TRAINING)
 def train(
     context: typer.Context,
-    model: options.Model = MODEL,
-    dataset: Annotated[
-        Path | None,
-        typer.Option(
-            help="Dataset file or directory; matmul_dataset.<format> if neither is given."
-        ),
-    ] = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(help="Directory whose datasets, also in folders, to train on together."),
-    ] = None,
-    file_extensions: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Forms to read in --data-dir: parquet, msgpack, json, txt (all).",
-            autocompletion=complete(READABLE),
-        ),
-    ] = None,
-    hardware_name: filters.HardwareName = None,
-    op_name: filters.OpName = None,
-    overwrite: Overwrite = False,
+    model: Path = option(options.MODEL_TO_WRITE, default=MODEL),
+    dataset: Path | None = option(
+        "Dataset file or directory; matmul_dataset.<format> if neither is given."
+    ),
+    data_dir: Path | None = option(
+        "Directory whose datasets, also in folders, to train on together."
+    ),
+    file_extensions: list[str] | None = option(
+        "Forms to read in --data-dir: parquet, msgpack, json, txt (all).", values=READABLE
+    ),
+    hardware_name: str | None = filters.HARDWARE_NAME,
+    op_name: list[str] | None = filters.OP_NAME,
+    overwrite: bool = OVERWRITE,
     **given: Any,
 ) -> None:
     """Train a model on timings.

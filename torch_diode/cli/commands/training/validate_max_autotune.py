@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -17,8 +16,7 @@ from torch_diode.cli.console.output import (
 )
 from torch_diode.cli.options import filters
 from torch_diode.cli.options.default_paths import VALIDATION, written_dataset
-from torch_diode.cli.options.parameters import Overwrite
-from torch_diode.model.registry import SHIPPED
+from torch_diode.cli.options.parameters import OVERWRITE, SHIPPED_MODEL, flag, option, required
 from torch_diode.toolkit.datasets import refuse_same
 
 ANALYSIS = Path("model_performance_analysis_by_op.json")
@@ -26,21 +24,18 @@ ANALYSIS = Path("model_performance_analysis_by_op.json")
 
 def validate_max_autotune(
     context: typer.Context,
-    max_autotune_solution: Annotated[
-        Path,
-        typer.Option(help="Solution file; if missing, written with the dataset's fastest configs."),
-    ],
-    dataset: shared.DatasetPath = None,
-    model: shared.Model = SHIPPED,
-    batch_size: shared.BatchSize = 256,
-    hardware_name: filters.HardwareName = None,
-    op_name: filters.OpName = None,
-    score: filters.Score = "auto",
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where the analysis goes.")
-    ] = ANALYSIS,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON.")] = False,
-    overwrite: Overwrite = False,
+    max_autotune_solution: Path = required(
+        "Solution file; if missing, written with the dataset's fastest configs."
+    ),
+    dataset: Path | None = shared.VALIDATION_DATA,
+    model: str = SHIPPED_MODEL,
+    batch_size: int = shared.BATCH_SIZE,
+    hardware_name: str | None = filters.HARDWARE_NAME,
+    op_name: list[str] | None = filters.OP_NAME,
+    score: str = filters.SCORE,
+    output: Path = option("Where the analysis goes.", "--output", "-o", default=ANALYSIS),
+    as_json: bool = flag("Print the analysis as JSON.", "--json"),
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Compare a model's first candidates with a solution's configs.
 

@@ -3,41 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from torch_diode.cli.console.output import note_progress, print_json, print_line, print_notes
 from torch_diode.cli.options import filters
 from torch_diode.cli.options.default_paths import VALIDATION, written_dataset
-from torch_diode.cli.options.parameters import Overwrite
+from torch_diode.cli.options.parameters import AS_JSON, OVERWRITE, SHIPPED_MODEL, flag, option
 from torch_diode.model.registry import SHIPPED
 
 if TYPE_CHECKING:
     from torch_diode.toolkit.validate import Validation
 
-Model = Annotated[str, typer.Option(help="Model file, or `shipped` for the one in the package.")]
-DatasetPath = Annotated[
-    Path | None,
-    typer.Option(help="Dataset file or directory; matmul_validation.<format> if not given."),
-]
-BatchSize = Annotated[int, typer.Option(help="Problems predicted at once.", min=1)]
+VALIDATION_DATA = option("Dataset file or directory; matmul_validation.<format> if not given.")
+BATCH_SIZE = option("Problems predicted at once.", default=256, min=1)
+TOP_N_WORST = option("Worst cases to list.", default=10, min=0)
 
 
 def validate_model(
     context: typer.Context,
-    dataset: DatasetPath = None,
-    model: Model = SHIPPED,
-    batch_size: BatchSize = 256,
-    top_n_worst: Annotated[int, typer.Option(help="Worst cases to list.", min=0)] = 10,
-    hardware_name: filters.HardwareName = None,
-    op_name: filters.OpName = None,
-    score: filters.Score = "auto",
-    write_card: Annotated[
-        bool, typer.Option("--write-card", help="Write the card and its plots beside the model.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
-    overwrite: Overwrite = False,
+    dataset: Path | None = VALIDATION_DATA,
+    model: str = SHIPPED_MODEL,
+    batch_size: int = BATCH_SIZE,
+    top_n_worst: int = TOP_N_WORST,
+    hardware_name: str | None = filters.HARDWARE_NAME,
+    op_name: list[str] | None = filters.OP_NAME,
+    score: str = filters.SCORE,
+    write_card: bool = flag("Write the card and its plots beside the model.", "--write-card"),
+    as_json: bool = AS_JSON,
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Score a model on timings, beside baselines.
 

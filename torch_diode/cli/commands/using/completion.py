@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
@@ -16,9 +14,7 @@ VARIABLE = "_TORCH_DIODE_COMPLETE"
 
 
 def completion(
-    shell: Annotated[
-        str, typer.Argument(help="bash, zsh or fish.", autocompletion=complete(SHELLS))
-    ],
+    shell: str = typer.Argument(..., help="bash, zsh or fish.", autocompletion=complete(SHELLS)),
 ) -> None:
     """Print a completion script for your shell.
 

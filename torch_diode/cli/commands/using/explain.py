@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from torch_diode.cli.console.output import note, print_json, print_line
 from torch_diode.cli.options import filters
-from torch_diode.cli.options.parameters import complete
+from torch_diode.cli.options.parameters import AS_JSON, PROGRAM, option
 from torch_diode.hardware import known_names
 from torch_diode.integration.deciding.record import Answered, Decision, Decisions
 from torch_diode.types.timing import Prediction
@@ -19,15 +19,10 @@ from torch_diode.types.timing import Prediction
 
 def explain(
     context: typer.Context,
-    script: Annotated[Path, typer.Argument(help="Python program to run, or -m and a module.")],
-    hardware: Annotated[
-        str | None,
-        typer.Option(
-            help="As on this chip, which need not be here.", autocompletion=complete(known_names())
-        ),
-    ] = None,
-    threads: filters.Threads = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    script: Path = PROGRAM,
+    hardware: str | None = option("As on this chip, which need not be here.", values=known_names()),
+    threads: int = filters.THREADS,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Run a program and show why each kernel was chosen.
 

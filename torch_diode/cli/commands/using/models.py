@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
+from pathlib import Path
+from typing import Any
 
 from torch_diode.cli.console.output import note, print_json, print_line, print_table
+from torch_diode.cli.options.parameters import flag, option
 from torch_diode.files.file_errors import naming_file
 from torch_diode.hardware import normalise
 from torch_diode.model.registry import PATH_VARIABLE, ModelRegistry
@@ -14,11 +14,9 @@ from torch_diode.types.errors import EmptySelectionError, FileFaultError
 
 
 def models(
-    hardware: Annotated[str | None, typer.Option(help="Only this hardware's.")] = None,
-    card: Annotated[
-        str | None, typer.Option(help="Show the card of the model of this name.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The manifest, for programs.")] = False,
+    hardware: str | None = option("Only this hardware's."),
+    card: str | None = option("Show the card of the model of this name."),
+    as_json: bool = flag("The manifest, for programs.", "--json"),
 ) -> None:
     """List the models and their scores, or show a card.
 
@@ -53,7 +51,7 @@ def models(
         print_json({**manifest, "models": entries})
     elif card is not None:
         for entry in entries:
-            _show_card(registry, entry)
+            _show_card(entry)
     else:
         names = ("heuristic", "hardware", "name", "kB", "kind", "trust")
         scores = ("@1", "@3", "@5", "torch", "triton")
@@ -83,15 +81,14 @@ def _trust(card: dict[str, Any]) -> str | None:
     return None if alone is None else "decides alone" if card["hardware"] in alone else "shortlists"
 
 
-def _show_card(registry: ModelRegistry, entry: dict[str, Any]) -> None:
-    pointer = next(p for p in registry.pointers() if str(p.path) == entry["path"])
-    path = pointer.path.with_suffix(".md")
-    if not path.is_file():
-        if entry["card"] is None:
-            raise FileFaultError(
-                f"{pointer.path}: got no card beside it; write one with validate-model --write-card"
-            )
+def _show_card(entry: dict[str, Any]) -> None:
+    path = Path(entry["path"]).with_suffix(".md")
+    if path.is_file():
+        with naming_file(path):
+            print_line(path.read_text(encoding="utf-8", errors="replace"))
+    elif entry["card"] is not None:
         print_json(entry["card"])
-        return
-    with naming_file(path):
-        print_line(path.read_text(encoding="utf-8", errors="replace"))
+    else:
+        raise FileFaultError(
+            f"{entry['path']}: got no card beside it; write one with validate-model --write-card"
+        )

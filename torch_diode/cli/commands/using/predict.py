@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from torch_diode.cli.console.output import print_json, print_line, print_notes, print_table
 from torch_diode.cli.options import filters
+from torch_diode.cli.options.parameters import AS_JSON, flag, option, required
 from torch_diode.types import validation
 from torch_diode.types.problem import LAYOUTS, MMShape
 
-ModelFile = Annotated[
-    str | None, typer.Option(help="Model file; by default the one for the hardware.")
-]
+MODEL_FILE = option("Model file; by default the one for the hardware.")
 
 
 def predict(
     context: typer.Context,
-    m: Annotated[int, typer.Option("--m", help="Rows of A.")],
-    n: Annotated[int, typer.Option("--n", help="Columns of B.")],
-    k: Annotated[int, typer.Option("--k", help="Columns of A.")],
-    op: filters.Op = "mm",
-    b: Annotated[int, typer.Option("--b", help="Batch, for bmm and baddbmm.")] = 1,
-    dtype: filters.Dtype = "bfloat16",
-    layout: filters.Layout = "nn",
-    tf32: Annotated[bool, typer.Option("--tf32", help="float32 products in TF32.")] = False,
-    bias: Annotated[str, typer.Option(help="vector or matrix, for addmm and baddbmm.")] = "",
-    hardware: filters.Chip = None,
-    threads: filters.Threads = 0,
-    model: ModelFile = None,
-    top: Annotated[int, typer.Option(help="Candidates to show.", min=1)] = 5,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    m: int = required("Rows of A.", "--m"),
+    n: int = required("Columns of B.", "--n"),
+    k: int = required("Columns of A.", "--k"),
+    op: str = filters.OP,
+    b: int = option("Batch, for bmm and baddbmm.", "--b", default=1),
+    dtype: str = filters.DTYPE,
+    layout: str = filters.LAYOUT,
+    tf32: bool = flag("float32 products in TF32.", "--tf32"),
+    bias: str = option("vector or matrix, for addmm and baddbmm.", default=""),
+    hardware: str | None = filters.CHIP,
+    threads: int = filters.THREADS,
+    model: str | None = MODEL_FILE,
+    top: int = option("Candidates to show.", default=5, min=1),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Show the best kernels of a matmul and their predicted times.
 

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from torch_diode.cli.commands.using.predict import ModelFile
+from torch_diode.cli.commands.using.predict import MODEL_FILE
 from torch_diode.cli.console.output import note_progress
-from torch_diode.cli.options import filters, parameters
+from torch_diode.cli.options import filters
+from torch_diode.cli.options.parameters import OVERWRITE, option, required
 from torch_diode.files.atomic import STDOUT, descriptor
 
 
 def rank(
     context: typer.Context,
-    input_file: Annotated[
-        Path, typer.Option("--input", "-i", help="Problems, one JSON object a line.")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Rankings, in the same order.")],
-    hardware: filters.Chip = None,
-    threads: filters.Threads = 0,
-    model: ModelFile = None,
-    top: Annotated[
-        int, typer.Option(help="Candidates to write for a problem that names none.", min=1)
-    ] = 10,
-    overwrite: parameters.Overwrite = False,
+    input_file: Path = required("Problems, one JSON object a line.", "--input", "-i"),
+    output: Path = required("Rankings, in the same order.", "--output", "-o"),
+    hardware: str | None = filters.CHIP,
+    threads: int = filters.THREADS,
+    model: str | None = MODEL_FILE,
+    top: int = option("Candidates to write for a problem that names none.", default=10, min=1),
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Rank the candidates of every problem in a file.
 
@@ -44,16 +40,9 @@ def rank(
     """
     from torch_diode.toolkit.predict import rank_file
 
+    device, progress = context.obj.device, note_progress
     count = rank_file(
-        input_file,
-        output,
-        hardware,
-        model,
-        top,
-        context.obj.device,
-        note_progress,
-        threads,
-        overwrite,
+        input_file, output, hardware, model, top, device, progress, threads, overwrite
     )
     stream = sys.stderr if descriptor(output) == STDOUT else sys.stdout
     stream.write(f"{output}: {count:,} problems ranked\n")

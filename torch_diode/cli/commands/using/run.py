@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from torch_diode.cli.options.parameters import PROGRAM
 
-def run(
-    context: typer.Context,
-    program: Annotated[Path, typer.Argument(help="Python program to run, or -m and a module.")],
-) -> None:
+
+def run(context: typer.Context, program: Path = PROGRAM) -> None:
     """Run a program with torch-diode on, its code unchanged.
 
     What follows the program's name are its own arguments, and its exit code is this command's.

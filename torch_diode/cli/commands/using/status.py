@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from torch_diode.cli.console.output import print_json, print_line, print_table
+from torch_diode.cli.options.parameters import AS_JSON
 
 if TYPE_CHECKING:
     from torch_diode.toolkit.status import MachineStatus
 
 
-def status(
-    context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
-) -> None:
+def status(context: typer.Context, as_json: bool = AS_JSON) -> None:
     """Show this machine, its releases, and whether torch-diode decides.
 
     Exit code 1 where a step of it failed, such as for a wrong switch or a missing model.

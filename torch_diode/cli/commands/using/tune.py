@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from torch_diode.cli.console.output import print_line, print_notes, print_table
+from torch_diode.cli.options.parameters import flag, option
 
 if TYPE_CHECKING:
     from torch_diode.tuning.result import TuneResult
@@ -18,38 +19,18 @@ _US_PER_MS = 1000
 
 def tune(
     context: typer.Context,
-    program: Annotated[
-        Path | None, typer.Argument(help="Python program to run, or -m and a module.")
-    ] = None,
-    shapeset: Annotated[
-        Path | None, typer.Option(help="Problems of a shape set, instead of a program.")
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(help="Time to measure; the next run goes on from there.")
-    ] = None,
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds after which the program is stopped.")
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer candidates, and less exactly.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be measured, and how long it takes.")
-    ] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Table to write, for elsewhere (.json).")
-    ] = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace the output if it exists.")] = False,
-    model: Annotated[
-        bool, typer.Option("--model", help="Also train a model for this machine.")
-    ] = False,
-    ray: Annotated[
-        str | None, typer.Option(help="Address of a Ray cluster of like machines, which measures.")
-    ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List what is kept.")] = False,
-    forgotten: Annotated[
-        str | None, typer.Option("--forget", help="Delete what is kept under this name, or all.")
-    ] = None,
+    program: Path | None = typer.Argument(None, help="Python program to run, or -m and a module."),
+    shapeset: Path | None = option("Problems of a shape set, instead of a program."),
+    minutes: float | None = option("Time to measure; the next run goes on from there."),
+    timeout: float | None = option("Seconds after which the program is stopped."),
+    quick: bool = flag("Fewer candidates, and less exactly.", "--quick"),
+    dry_run: bool = flag("Say what would be measured, and how long it takes.", "--dry-run"),
+    output: Path | None = option("Table to write, for elsewhere (.json).", "--output", "-o"),
+    overwrite: bool = flag("Replace the output if it exists."),
+    model: bool = flag("Also train a model for this machine.", "--model"),
+    ray: str | None = option("Address of a Ray cluster of like machines, which measures."),
+    listed: bool = flag("List what is kept.", "--list"),
+    forgotten: str | None = option("Delete what is kept under this name, or all.", "--forget"),
 ) -> None:
     """Measure a program's matmuls here, and use the times from now on.
 
