@@ -17,6 +17,7 @@ from torch._inductor.codegen.cpp import get_export_declaration
 from torch._inductor.codegen.cpp_template import CppTemplate
 from torch._inductor.select_algorithm import realize_inputs
 from torch._inductor.virtualized import V
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from torch_diode.heuristics.questions import FULL_MASK, KEY_MASK, NO_MASK
 from torch_diode.integration.hooks import torch_compat
@@ -62,6 +63,10 @@ class AttentionCall:
         same = sizes[1] == sizes[2] and all(len(size) == 4 for size in sizes)
         if not same or [sizes[0][i] for i in (0, 1, 3)] != [sizes[1][i] for i in (0, 1, 3)]:
             raise Abstained("attention with other sizes of keys or values: only ATen is on offer")
+        # Such a size may be one, along which a mask would have to be repeated.
+        unknown = any(free_unbacked_symbols(each.get_size()) for each in operands)
+        if unknown or not isinstance(self.scale, (float, int, type(None))):
+            raise Abstained("attention of sizes known only at run time: only ATen is on offer")
 
     @property
     def masks(self) -> tuple[Any, ...]:
@@ -76,7 +81,7 @@ class AttentionCall:
 
     @property
     def mask_kind(self) -> str:
-        """One of the `MASKS` of questions."""
+        """The kind of mask, as questions name it."""
         if self.mask is None:
             return NO_MASK
         return KEY_MASK if self.mask.get_size()[-2] == 1 else FULL_MASK
