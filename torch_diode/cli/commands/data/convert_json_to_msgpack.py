@@ -9,7 +9,6 @@ import typer
 
 from torch_diode.cli.console.progress import ConsoleProgress
 from torch_diode.cli.options.parameters import Overwrite
-from torch_diode.toolkit import datasets
 
 
 def convert_json_to_msgpack(
@@ -23,6 +22,8 @@ def convert_json_to_msgpack(
 
     Example: torch-diode convert-json-to-msgpack --input-files a.json b.json --output-dir packed
     """
+    from torch_diode.toolkit import datasets
+
     with ConsoleProgress() as progress:
         datasets.convert_json_to_msgpack(
             input_files, output_dir, overwrite=overwrite, progress=progress
