@@ -38,6 +38,21 @@ def test_keys_are_those_of_the_single_candidates_and_find_them(items):
     assert [arrays.position(item) for item in items] == [items.index(item) for item in items]
 
 
+@given(several)
+def test_the_first_row_of_each_template_that_has_candidates_is_known(items):
+    arrays = Candidates.of(items)
+    templates = [item.template for item in items]
+    assert arrays.first_rows == {name: templates.index(name) for name in templates}
+    assert arrays.take(np.zeros(0, np.int64)).first_rows == {}
+
+
+@given(several)
+def test_a_row_gives_the_same_candidate_each_time(items):
+    arrays = Candidates.of(items)
+    assert [arrays[row] for row in range(len(items))] == items
+    assert [arrays[row] for row in range(len(items))] == items
+
+
 def test_a_candidate_of_another_template_or_config_has_no_position():
     arrays = Candidates.of([ATEN, SMALL])
     assert arrays.position(LARGE) is None

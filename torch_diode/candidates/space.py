@@ -157,11 +157,11 @@ def _cpu_space(
     problem: MMShape, hardware: Hardware, templates: tuple[str, ...] | None
 ) -> Candidates:
     runs = libraries(problem, hardware)
-    configs = cpp_configs(problem, hardware)
     if templates is None:
-        return _cpu_candidates(runs, configs)
-    offered = tuple(name for name in templates if name in runs)
-    return _cpu_candidates(offered, configs if CPP_GEMM in templates else ())
+        return _cpu_candidates(runs, cpp_configs(problem, hardware))
+    offered = tuple([name for name in templates if name in runs])
+    configs = cpp_configs(problem, hardware) if CPP_GEMM in templates else ()
+    return _cpu_candidates(offered, configs)
 
 
 @lru_cache(maxsize=64)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torch_diode.files.file_errors import existing, naming_file
-from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, FileFaultError
+
+if TYPE_CHECKING:
+    from torch_diode.types.dataset import Dataset
 
 _TREE_DEPTH = 6
 FORMS = ("parquet", "msgpack", "json")
@@ -73,6 +76,8 @@ def read_dataset(
     parts = [_read_file(file) for file in shards(path, forms)]
     if len(parts) == 1:
         return parts[0]
+    from torch_diode.types.dataset import Dataset
+
     with naming_file(path):
         return Dataset.merge(parts, duplicates)
 

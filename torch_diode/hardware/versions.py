@@ -20,7 +20,7 @@ _CPU_LIBRARIES = {
 
 def versions() -> dict[str, str]:
     """Installed versions of torch and Triton without the build suffix; empty if not installed."""
-    return {name: _version(name).partition("+")[0] for name in ("torch", "triton")}
+    return {name: version_of(name) for name in ("torch", "triton")}
 
 
 def cpu_libraries() -> dict[str, str]:
@@ -47,6 +47,11 @@ def same_release(version: str, others: Iterable[str]) -> bool:
 
 def _minor(version: str) -> str:
     return ".".join(version.partition("+")[0].split(".")[:2])
+
+
+def version_of(name: str) -> str:
+    """Installed version of a package without the build suffix; empty if it is not installed."""
+    return _version(name).partition("+")[0]
 
 
 def _version(name: str) -> str:

@@ -95,9 +95,9 @@ def benchmark_set(ranking: Ranking, candidates: Candidates, count: int, own: str
     """The `count` best positions, best first; plain torch's choice (`own`, if given) takes the last
     place if it is not among them, so that the benchmark's winner is never slower than that."""
     rows = [int(row) for row in ranking.order[:count]]
-    vendor = np.flatnonzero(candidates.is_template(own or plain_choice(candidates)))
-    if len(vendor) and int(vendor[0]) not in rows:
-        rows[max(count - 1, 1) :] = [int(vendor[0])]
+    plain = candidates.first_rows.get(own or plain_choice(candidates))
+    if plain is not None and plain not in rows:
+        rows[max(count - 1, 1) :] = [plain]
     return rows
 
 
@@ -105,7 +105,7 @@ def plain_choice(candidates: Candidates) -> str:
     """The template of what plain torch runs: ATen, or MKL's packed weight where a frozen graph
     offers no ATen; empty where there is neither."""
     names = (ATEN, MKL_PACKED)
-    return next((name for name in names if candidates.is_template(name).any()), "")
+    return next((name for name in names if name in candidates.first_rows), "")
 
 
 def single_choice_order(
@@ -117,23 +117,30 @@ def single_choice_order(
     A ranking that only shortlists has that library first in any case. On a CPU, the next best are
     considered before that: one of them may be the safer choice.
     """
-    order = ranking.order
-    is_plain = candidates.is_template(own or plain_choice(candidates))
-    if is_plain[order[0]] or not is_plain.any():
+    order, codes = ranking.order, candidates.template
+    plain = candidates.first_rows.get(own or plain_choice(candidates))
+    if plain is None or codes[order[0]] == codes[plain]:
         return order
-    plain, rows = int(is_plain.argmax()), order.tolist()
     if ranking.shortlist:
         return _first(plain, order)
     if ranking.sigma is None:
         return order
     on_cpu = any(name in CPU_ONLY for name in candidates.templates)
     is_safe = _is_safe_on_cpu if on_cpu else _is_safe
-    place = next((place for place, row in enumerate(rows) if is_plain[row]), 0)
-    for row in rows[: place if on_cpu else 1]:
-        gain = _log(ranking.predicted_us[plain] / ranking.predicted_us[row])
-        if is_safe(gain, float(ranking.sigma[row]), float(ranking.sigma[plain])):
+    times, sigma = ranking.predicted_us, ranking.sigma
+    for row in _before(codes[plain], codes, order) if on_cpu else order[:1].tolist():
+        if is_safe(_log(times[plain] / times[row]), float(sigma[row]), float(sigma[plain])):
             return _first(row, order)
     return _first(plain, order)
+
+
+def _before(
+    code: np.int32, codes: npt.NDArray[np.int32], order: npt.NDArray[np.int64]
+) -> list[int]:
+    """The rows ranked before the first of a template; none if none of it is ranked."""
+    ranked = codes[order].tolist()
+    rows: list[int] = order.tolist()
+    return rows[: ranked.index(code)] if code in ranked else []
 
 
 def _log(ratio: float) -> float:
@@ -151,6 +158,8 @@ def _is_safe_on_cpu(gain: float, sigma: float, plain_sigma: float) -> bool:
 
 
 def _first(row: int, order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    if row == order[0]:
+        return order
     return np.concatenate([[row], order[order != row]])
 
 

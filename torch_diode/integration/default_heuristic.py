@@ -57,7 +57,7 @@ def check_versions(
         if notes and settings.strict:
             return None
         return ModelHeuristic(heuristic.model, heuristic.name, heuristic.note or "; ".join(notes))
-    # Imports pyarrow: only after the model, so that a default decision does without.
+    # Imports msgpack: only after the model, so that a default decision does without.
     from torch_diode.heuristics.table import LookupTable
 
     if type(heuristic) is LookupTable and not heuristic.template_hashes:

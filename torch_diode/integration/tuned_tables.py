@@ -83,7 +83,7 @@ def tuned_table(hardware: Hardware) -> TunedTable | None:
     with naming_file(path):
         if not path.is_file():
             return None
-    # Imports pyarrow, which a decision without a table does without.
+    # Imports msgpack, which a decision without a table does without.
     from torch_diode.files.tables import read_table
     from torch_diode.heuristics.tuned import TunedTable
 

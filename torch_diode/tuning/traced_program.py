@@ -12,12 +12,14 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from torch_diode.files.json import read_json, write_json
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.hardware import detect
+from torch_diode.integration import registration
 from torch_diode.integration.capture.trace import Trace, TracedProblem, tracing
 from torch_diode.toolkit.program import check_program, program_name, run_program
 from torch_diode.types.errors import DiodeError, EmptySelectionError, FileFaultError
@@ -93,7 +95,12 @@ def read_traced(shapeset: Path, device: str | None) -> Traced:
 
 
 def _run_traced(file: Path, timeout: float, program: Path, arguments: Sequence[str]) -> int:
-    with tracing() as trace:
+    from torch_diode.integration.default_heuristic import NONE
+
+    # Torch decides here: no model or table is loaded to say what would have been chosen.
+    matmul = registration._registration.matmul
+    undecided = replace(matmul.settings, heuristic=None, model=NONE, table="", tuned=False)
+    with matmul.changed(undecided), tracing() as trace:
         if timeout:
             watch = threading.Timer(timeout, _stop, (trace, file))
             watch.daemon = True

@@ -52,8 +52,17 @@ class Candidates:
         return len(self.template)
 
     def __getitem__(self, index: int) -> Candidate:
-        numbers = (int(self.fields[f][index]) for f in NUMBER_FIELDS)
-        return _candidate(self.templates[self.template[index]], *numbers)
+        found = self._objects.get(index)
+        if found is None:
+            numbers = (int(self.fields[f][index]) for f in NUMBER_FIELDS)
+            found = _candidate(self.templates[self.template[index]], *numbers)
+            self._objects[index] = found
+        return found
+
+    @cached_property
+    def _objects(self) -> dict[int, Candidate]:
+        """Candidates by row, as far as asked for: those that win do so again and again."""
+        return {}
 
     def __iter__(self) -> Iterator[Candidate]:
         columns = [self.fields[f].tolist() for f in NUMBER_FIELDS]
@@ -65,6 +74,12 @@ class Candidates:
         if name not in self.templates:
             return np.zeros(len(self), dtype=bool)
         return np.asarray(self.template == self.templates.index(name))
+
+    @cached_property
+    def first_rows(self) -> dict[str, int]:
+        """By template, the row of its first candidate; without templates that have none."""
+        codes = self.template.tolist()
+        return {self.templates[code]: codes.index(code) for code in dict.fromkeys(codes)}
 
     @cached_property
     def keys(self) -> tuple[Keys, Keys]:

@@ -21,11 +21,9 @@ from torch_diode.types.candidate_arrays import NUMBER_FIELDS, Candidates
 from torch_diode.types.errors import InvalidValueError
 from torch_diode.types.grouping import Groups, column_numbers, group, number_rows
 from torch_diode.types.problem import BATCHED, MMShape
-from torch_diode.types.timing import Timing
+from torch_diode.types.timing import DUPLICATES, Timing
 
 Provenance = Mapping[str, tuple[str, ...]]
-DUPLICATES = ("refuse", "first", "last")
-"""Ways to merge a timing that occurs twice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +139,11 @@ class Dataset:
     def problems(self) -> Groups:
         """Rows grouped by hardware, threads and problem."""
         return self.group(spec.GROUP_NAMES)
+
+    @property
+    def pairs(self) -> Groups:
+        """Groups of the timings of one candidate on one problem."""
+        return self.group((*spec.GROUP_NAMES, *spec.CANDIDATE_NAMES))
 
     def group(self, names: Sequence[str]) -> Groups:
         """Rows grouped by the values of these columns."""

@@ -37,10 +37,10 @@ class Ranking:
         order, times = self.order, self.predicted_us
         if not len(order):
             raise InvalidValueError(f"{self.source}: got an empty order; return None to abstain")
-        if int(order.min()) < 0 or int(order.max()) >= len(times):
+        least, most = int(np.minimum.reduce(order)), int(np.maximum.reduce(order))
+        if least < 0 or most >= len(times):
             raise InvalidValueError(
-                f"{self.source}: got positions {int(order.min())} to {int(order.max())}; "
-                f"expected 0 to {len(times) - 1}"
+                f"{self.source}: got positions {least} to {most}; expected 0 to {len(times) - 1}"
             )
         ranked = np.zeros(len(times), bool)
         ranked[order] = True
@@ -48,7 +48,8 @@ class Ranking:
         if count < len(order):
             raise InvalidValueError(f"{self.source}: got a candidate twice in its order")
         named = times if count == len(times) else times[order]
-        if not (0 < named.min() <= named.max() < np.inf) and not np.isnan(named).all():
+        fastest, slowest = np.minimum.reduce(named), np.maximum.reduce(named)
+        if not (0 < fastest <= slowest < np.inf) and not np.isnan(named).all():
             raise InvalidValueError(
                 f"{self.source}: got predicted times that are not above zero and finite; "
                 "expected microseconds for all ranked candidates, or for none"
@@ -80,7 +81,7 @@ class Ranking:
         # The stable sort is slower, and not needed where ties are broken below.
         order = np.argsort(times, kind="stable" if candidates is None else None)
         ordered = times[order]
-        if len(ordered) and np.isnan(ordered[-1]):  # NaN is sorted to the end
+        if len(ordered) and isnan(ordered[-1]):  # NaN is sorted to the end
             raise InvalidValueError(f"{source}: got a predicted time that is not a number")
         same = ordered[1:] == ordered[:-1]
         if candidates is not None and np.count_nonzero(same):

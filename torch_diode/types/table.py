@@ -16,7 +16,6 @@ from torch_diode.types import validation
 from torch_diode.types.candidate import Candidate
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.problem import MMShape
-from torch_diode.types.schema import CANDIDATE_NAMES, GROUP_NAMES
 from torch_diode.types.validation import SLUG, JSONText
 
 if TYPE_CHECKING:
@@ -292,8 +291,7 @@ class Table(JSONText):
             raise InvalidValueError(
                 f"table: got timings with {counts} threads; expected one number, choose one"
             )
-        pairs = dataset.group((*GROUP_NAMES, *CANDIDATE_NAMES))
-        best = dataset.take(pairs.fastest(times))
+        best = dataset.take(dataset.pairs.fastest(times))
         rows: dict[tuple[str, MMShape], list[TableEntry]] = {}
         for timing in best.take(best.problems.fastest(best.values("time_us"), k)):
             entry = TableEntry.of_timing(timing, dataset)

@@ -10,6 +10,8 @@ from torch_diode.types.problem import MMShape
 from torch_diode.types.validation import SLUG, VERSION
 
 MOST_THREADS = 4096
+DUPLICATES = ("refuse", "first", "last")
+"""Ways to merge a timing that occurs twice."""
 
 
 @dataclass(frozen=True)

@@ -38,3 +38,8 @@ def test_a_trial_that_could_not_be_made_is_not_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(trial, "_CODE", "raise OSError('disk full')")
     assert "disk full" in trial.fault_of(OTHER)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_before_the_first_trial_no_fault_is_known(tmp_path, monkeypatch):
+    monkeypatch.setattr(trial, "_folder", lambda: tmp_path / "none yet")
+    assert trial.known_fault() == ""

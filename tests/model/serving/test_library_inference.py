@@ -51,6 +51,11 @@ def test_a_candidate_has_the_same_time_whatever_else_is_on_offer(model):
     assert part.tolist() == whole[[3, 1]].tolist()
 
 
+def test_which_candidates_it_knows_is_said_only_where_it_does_not_know_all(model):
+    assert model.known(Candidates.of(KNOWN)) is None
+    assert model.known(Candidates.of([UNKNOWN, *KNOWN])).tolist() == [False, *[True] * len(KNOWN)]
+
+
 def test_an_unknown_candidate_is_not_ranked(model):
     heuristic = ModelHeuristic(model)
     ranking = heuristic.rank(PROBLEM, Candidates.of([UNKNOWN, *KNOWN]), ZEN5)

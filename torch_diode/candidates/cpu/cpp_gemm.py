@@ -20,8 +20,8 @@ rows, 0.91 to 0.97 at 64, 0.98 to 1.01 at 128), and a kernel takes a second to c
 # vector's length: 16 floats with AVX-512, 8 with AVX2. Beyond twelve vectors of sums the compiled
 # kernel is two to three times slower, whatever the registers.
 _BLOCKINGS = {
-    "avx512f": ((6, 32), (2, 48)),
-    "avx2": ((6, 16), (4, 24), (4, 16), (8, 8)),
+    "avx512f": (CppGEMMConfig(6, 32), CppGEMMConfig(2, 48)),
+    "avx2": tuple(CppGEMMConfig(*block) for block in ((6, 16), (4, 24), (4, 16), (8, 8))),
 }
 
 
@@ -33,7 +33,7 @@ def cpp_configs(problem: MMShape, hardware: Hardware) -> tuple[CppGEMMConfig, ..
     """
     if problem.dtype != "float32" or problem.M > MOST_ROWS or not packed_runs(problem, hardware):
         return ()
-    return tuple(CppGEMMConfig(*b) for b in _BLOCKINGS.get(vector_set(hardware), ()))
+    return _BLOCKINGS.get(vector_set(hardware), ())
 
 
 def vector_set(hardware: Hardware) -> str:

@@ -41,15 +41,14 @@ _X86 = ("x86_64", "AMD64", "amd64")
 
 def libraries(problem: MMShape, hardware: Hardware) -> tuple[str, ...]:
     """The libraries to choose from, ATen first; the packed ones need a constant B."""
+    packed = packed_runs(problem, hardware)
     runs = {
         ONEDNN: onednn_runs(problem, hardware) or _slices_pay(problem),
         ATEN_F32: _converts(problem, hardware) and not _onednn_multiplies(problem),
         ONEDNN_F32: _converts(problem, hardware)
         and (_onednn_multiplies(problem) or _is_worth_slicing(problem)),
-        ONEDNN_PACKED: packed_runs(problem, hardware),
-        MKL_PACKED: packed_runs(problem, hardware)
-        and problem.dtype == "float32"
-        and hardware.arch in _X86,
+        ONEDNN_PACKED: packed,
+        MKL_PACKED: packed and problem.dtype == "float32" and hardware.arch in _X86,
     }
     return (ATEN, *(name for name, possible in runs.items() if possible))
 

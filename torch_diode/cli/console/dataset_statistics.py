@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from typing import TYPE_CHECKING
 
 from torch_diode.cli.console.output import megabytes, print_line, print_table
-from torch_diode.toolkit.collecting.collect import CollectionResult
-from torch_diode.toolkit.datasets import DatasetStatistics, stats
+
+if TYPE_CHECKING:
+    from torch_diode.toolkit.collecting.collect import CollectionResult
+    from torch_diode.toolkit.datasets import DatasetStatistics
 
 _LISTED = 1000
 """Problems that are listed when all are timed."""
@@ -40,6 +43,8 @@ def print_statistics(result: DatasetStatistics, lists_all: str = "--limit 0") ->
 
 def print_collection(result: CollectionResult) -> None:
     """Print the statistics of a dataset that was collected."""
+    from torch_diode.toolkit.datasets import stats
+
     if result.reused:
         return
     print_line(f"{result.path}: {megabytes(result.path)}")

@@ -116,11 +116,12 @@ class Decider:
     def _decided_before(self, request: ChoiceRequest) -> list[Any] | None:
         """The choice of a linear that was decided when its graph was frozen."""
         from torch_diode.integration.cpu import frozen
-        from torch_diode.integration.deciding.choice_builder import SINGLE_CHOICE, ChoiceBuilder
 
         candidate = frozen.decision_here()
         if candidate is None:
             return None
+        from torch_diode.integration.deciding.choice_builder import SINGLE_CHOICE, ChoiceBuilder
+
         if candidate.template == ATEN:
             alone = ChoiceBuilder(request, {}, Candidates.of([candidate])).vendor_alone()
             if alone is None:
@@ -207,10 +208,10 @@ class Decider:
     ) -> tuple[Ranking, str]:
         """The ranking as compiled in this graph, and a description of the epilogue that a template
         fuses and ATen does not."""
-        from torch_diode.integration.deciding.epilogue_cost import epilogue_of, expand_bias_us
-
         if request.on_cpu:
             return ranking, ""  # only library calls, and none of them fuses what follows
+        from torch_diode.integration.deciding.epilogue_cost import epilogue_of, expand_bias_us
+
         extra, text = 0.0, ""
         bias_us = expand_bias_us(problem, hardware) if request.expands_bias else 0.0
         if self.settings.epilogues:
@@ -244,8 +245,7 @@ class Decider:
         winner, *runners_up = (
             ranking.prediction(candidates, row) for row in (rows[0], *others[:RUNNERS_UP])
         )
-        is_plain = candidates.is_template(own or policy.plain_choice(candidates))
-        plain = int(is_plain.argmax()) if is_plain.any() else None
+        plain = candidates.first_rows.get(own or policy.plain_choice(candidates))
         if self.settings.mode != "auto":
             mode += f", {self.settings.mode}"
         self.fallback.decided()

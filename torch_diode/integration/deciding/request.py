@@ -74,12 +74,12 @@ class ChoiceRequest:
         """True if matmuls are autotuned."""
         return bool(inductor_config.max_autotune or inductor_config.max_autotune_gemm)
 
-    @property
+    @cached_property
     def device(self) -> Any:
         """The device of the matmul."""
         return self.inputs.device()
 
-    @property
+    @cached_property
     def on_cpu(self) -> bool:
         """True if the matmul runs on a CPU."""
         return bool(self.device.type == "cpu")
@@ -120,11 +120,11 @@ class ChoiceRequest:
         the other templates are found by Inductor's own tests. `tma` offers TMA templates also where
         torch's config turns them off.
         """
+        if self.on_cpu:
+            return self._offered(tma=False)
         if tma or inductor_config.triton.enable_persistent_tma_matmul:
             # Not cached: TMA depends on the operands.
             return self._offered(tma=True)
-        if self.on_cpu:
-            return self._offered(tma=False)
         offers = _offers.get(V.graph)
         if offers is None:
             offers = _offers[V.graph] = {}
@@ -172,8 +172,7 @@ class ChoiceRequest:
     @cached_property
     def _max_batch(self) -> tuple[Any, int] | None:
         """The batch size and its limit; None where there is none."""
-        most = torch_compat.max_batch_size()
-        if self.op not in BATCHED or most is None:
+        if self.op not in BATCHED or (most := torch_compat.max_batch_size()) is None:
             return None
         return self.inputs.mat1mat2()[0].get_size()[0], most
 

@@ -56,7 +56,7 @@ def kernel_us(
     converts = template in CONVERTING
     is_float32 = 1.0 if converts else 1.0 * (p.precision == _FLOAT32)
     by_mkl = is_float32 if template in _MKL else 0.0
-    share = _used_share(p, block or LIBRARY_BLOCK, threads)
+    share = _used_share(p, block or LIBRARY_BLOCK)
     if block is not None:
         share = share * _register_use(block, hardware)
         if "amx_bf16" not in hardware.instruction_sets:
@@ -78,12 +78,16 @@ def kernel_us(
     return time + ONEDNN_US * (1 - by_mkl) + copied / (COPY_BYTES_A_US * threads)
 
 
-def _used_share(p: Problems, block: tuple[int, int], threads: Values) -> Values:
+def _used_share(p: Problems, block: tuple[int, int]) -> Values:
     """Share of the threads' work that is spent on outputs, and not on edges or on waiting."""
-    tiles_m, tiles_n = p.xp.ceil(p.M / block[0]), p.xp.ceil(p.N / block[1])
-    edges = p.M * p.N / (tiles_m * block[0] * tiles_n * block[1])
-    tiles = p.B * tiles_m * tiles_n
-    return edges * tiles / (p.xp.ceil(tiles / threads) * threads)
+    share = p.known.get(block)
+    if share is None:
+        threads = p.xp.maximum(p.threads, 1.0)
+        tiles_m, tiles_n = p.xp.ceil(p.M / block[0]), p.xp.ceil(p.N / block[1])
+        edges = p.M * p.N / (tiles_m * block[0] * tiles_n * block[1])
+        tiles = p.B * tiles_m * tiles_n
+        share = p.known[block] = edges * tiles / (p.xp.ceil(tiles / threads) * threads)
+    return share
 
 
 def _register_use(block: tuple[int, int], hardware: Hardware) -> float:

@@ -40,8 +40,18 @@ class StandardisedLayer:
 
     def __call__(self, features: Floats) -> Floats:
         """Apply the layer to one problem's raw features."""
-        clipped = np.minimum(np.maximum(features, self.low), self.high)
-        return np.asarray(self.weight @ clipped + self.bias)
+        return self.of_clipped(self.clip(features))
+
+    def clip(self, features: Floats) -> Floats:
+        """Bound raw features."""
+        clipped = np.maximum(features, self.low)
+        return np.minimum(clipped, self.high, out=clipped)
+
+    def of_clipped(self, clipped: Floats) -> Floats:
+        """Apply the layer to features within the bounds."""
+        product = np.matmul(self.weight, clipped)
+        product += self.bias
+        return product
 
     @staticmethod
     def limits(arrays: Arrays, norm: str) -> tuple[Floats, Floats]:

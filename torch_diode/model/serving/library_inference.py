@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -26,9 +27,23 @@ from torch_diode.types.hardware import Hardware
 from torch_diode.types.problem import MMShape
 
 Rows = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
 
-_MOST_EXPONENT = np.float32(80)
+# Arrays: numpy takes twice as long for an array and a number as for two arrays.
+_ONE, _LEAST_INPUT = np.array(1, np.float32), np.array(-80, np.float32)
+_SPREAD_FLOOR = np.array(SPREAD_FLOOR, np.float32)
+_MIN_SIGMA, _MAX_SIGMA = np.array(MIN_LOG_SIGMA, np.float32), np.array(MAX_LOG_SIGMA, np.float32)
+_MIN_RATIO, _MAX_RATIO = (np.array(limit, np.float32) for limit in (-MAX_LOG_RATIO, MAX_LOG_RATIO))
 _COLUMNS = np.array([CPU_NAMES.index(name) for name in DOUBT_FEATURES])
+
+
+class _Outputs(NamedTuple):
+    """The network's outputs for some candidates."""
+
+    rows: Rows
+    """The output of each candidate; -1 where there is none."""
+    known: Mask | None
+    """Mask of those that have one; None if all have."""
 
 
 class LibraryNetwork:
@@ -45,7 +60,7 @@ class LibraryNetwork:
                 "network; train or fetch the model again"
             ) from None
         self._places = {label: place for place, label in enumerate(labels)}
-        self._cache: WeakKeyDictionary[Candidates, Rows] = WeakKeyDictionary()
+        self._cache: WeakKeyDictionary[Candidates, _Outputs] = WeakKeyDictionary()
 
     def _read(self, arrays: Arrays) -> None:
         count = sum(name.startswith("weights.") for name in arrays)
@@ -65,11 +80,11 @@ class LibraryNetwork:
         mean, scale = (arrays[f"problem_norm.{name}"][_COLUMNS] for name in ("mean", "scale"))
         self._by_kind = np.stack(by_kind) * scale[:, None]
         self._constant = constant - mean @ self._by_kind
-        self._limits = self._first.low[_COLUMNS], self._first.high[_COLUMNS]
+        self._members, self._labels = (np.array(n, np.float32) for n in (members, len(constant)))
 
-    def known(self, candidates: Candidates) -> npt.NDArray[np.bool_]:
-        """Mask of the candidates that the network has an output for."""
-        return np.asarray(self._rows(candidates) >= 0)
+    def known(self, candidates: Candidates) -> Mask | None:
+        """Mask of the candidates that the network has an output for; None if it has for all."""
+        return self._outputs(candidates).known
 
     def predict(
         self, problem: MMShape, candidates: Candidates, hardware: Hardware
@@ -80,37 +95,47 @@ class LibraryNetwork:
         features = cpu_features(arrays, hardware)[0]
         with one_thread():
             log_ratio, sigma = self._predict(features)
-        rows = self._rows(candidates)
-        times = np.exp(log_ratio[rows].astype(np.float64)) * float(roofline_us(arrays, hardware))
+        rows, known = self._outputs(candidates)
+        times = np.exp(log_ratio[rows].astype(np.float64))
+        times *= roofline_us(arrays, hardware)
         errors = sigma[rows].astype(np.float64)
-        unknown = rows < 0
-        if unknown.any():
-            times[unknown] = errors[unknown] = np.nan
+        if known is not None:
+            times[~known] = errors[~known] = np.nan
         return times, errors
 
     def _predict(self, features: Floats) -> tuple[Floats, Floats]:
         """Predict log(time / roofline) of each label, and its deviation."""
-        x = self._first(features).reshape(self._shape)
+        clipped = self._first.clip(features)
+        x = self._first.of_clipped(clipped).reshape(self._shape)
         for weight, bias in self._others:
-            x = x / (1 + np.exp(np.minimum(-x, _MOST_EXPONENT)))
-            x = x @ weight
+            x = np.matmul(_swish(x), weight)
             x += bias
         members = x[:, 0]
-        count = np.float32(len(members))
-        mean = np.add.reduce(members) / count
-        own = members - np.add.reduce(members, axis=1, keepdims=True) / np.float32(len(mean))
-        own -= np.add.reduce(own) / count
+        mean = np.add.reduce(members) / self._members
+        own = members - np.add.reduce(members, axis=1, keepdims=True) / self._labels
+        own -= np.add.reduce(own) / self._members
         own *= own
-        spread = np.log(np.sqrt(np.add.reduce(own) / count) + np.float32(SPREAD_FLOOR))
-        kind = np.minimum(np.maximum(features[_COLUMNS], self._limits[0]), self._limits[1])
-        sigma = self._constant + self._by_spread * spread + kind @ self._by_kind
-        sigma = np.exp(np.minimum(np.maximum(sigma, MIN_LOG_SIGMA), MAX_LOG_SIGMA))
-        return np.minimum(np.maximum(mean, -MAX_LOG_RATIO), MAX_LOG_RATIO), sigma
+        spread = np.log(np.sqrt(np.add.reduce(own) / self._members) + _SPREAD_FLOOR)
+        sigma = self._constant + self._by_spread * spread + clipped[_COLUMNS] @ self._by_kind
+        np.maximum(sigma, _MIN_SIGMA, out=sigma)
+        np.minimum(sigma, _MAX_SIGMA, out=sigma)
+        np.maximum(mean, _MIN_RATIO, out=mean)
+        np.minimum(mean, _MAX_RATIO, out=mean)
+        return mean, np.exp(sigma, out=sigma)
 
-    def _rows(self, candidates: Candidates) -> Rows:
-        """The output of each candidate; -1 where there is none."""
-        rows = self._cache.get(candidates)
-        if rows is None:
+    def _outputs(self, candidates: Candidates) -> _Outputs:
+        found = self._cache.get(candidates)
+        if found is None:
             rows = np.array([self._places.get(str(c), -1) for c in candidates], np.intp)
-            self._cache[candidates] = rows
-        return rows
+            known = rows >= 0
+            found = self._cache[candidates] = _Outputs(rows, None if known.all() else known)
+        return found
+
+
+def _swish(x: Floats) -> Floats:
+    """`x / (1 + exp(-x))`, without overflow."""
+    divisor = np.maximum(x, _LEAST_INPUT)
+    np.negative(divisor, out=divisor)
+    np.exp(divisor, out=divisor)
+    divisor += _ONE
+    return np.divide(x, divisor, out=divisor)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import threading
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -24,31 +23,34 @@ _users = 0
 _before = 0
 
 
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
+class one_thread(contextlib.ContextDecorator):  # noqa: N801  used like a function
     """Let OpenBLAS use the calling thread alone; other libraries are unaffected.
 
     The setting is the process's, so the last user to leave restores it.
     """
-    global _users, _before
-    functions = _openblas()
-    if functions is None:
-        yield
-        return
-    get, put = functions
-    with _lock:
-        if _users == 0:
-            _before = get()
-            if _before != 1:
-                put(1)
-        _users += 1
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        global _users, _before
+        functions = _openblas()
+        if functions is None:
+            return
+        get, put = functions
+        with _lock:
+            if _users == 0:
+                _before = get()
+                if _before != 1:
+                    put(1)
+            _users += 1
+
+    def __exit__(self, *_: object) -> None:
+        global _users
+        functions = _openblas()
+        if functions is None:
+            return
         with _lock:
             _users -= 1
             if _users == 0 and _before != 1:
-                put(_before)
+                functions[1](_before)
 
 
 @lru_cache(maxsize=1)

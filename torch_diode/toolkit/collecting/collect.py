@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torch_diode.candidates.gpu.eligibility import TRITON_DTYPES
 from torch_diode.collection.devices import is_cpu
@@ -13,10 +14,12 @@ from torch_diode.collection.sampling_options import ShapeSampling
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.toolkit.progress import ProgressCallback, log_progress
 from torch_diode.types import validation
-from torch_diode.types.dataset import Dataset
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.problem import OPS, MMShape
 from torch_diode.types.shapes import OperationShapeSet, ShapeSet
+
+if TYPE_CHECKING:
+    from torch_diode.types.dataset import Dataset
 
 SEARCH_SPACES = ("EXHAUSTIVE", "DEFAULT")
 METHODS = ("sweep", "feedback")

@@ -9,8 +9,7 @@ import typer
 from torch_diode.cli.console.output import megabytes, note_progress, print_line
 from torch_diode.cli.options import filters
 from torch_diode.cli.options.parameters import OUTPUT, OVERWRITE, option
-from torch_diode.toolkit import datasets
-from torch_diode.types.dataset import DUPLICATES
+from torch_diode.types.timing import DUPLICATES
 
 
 def convert(
@@ -37,6 +36,8 @@ def convert(
 
     Example: torch-diode convert old.json shards/ --output all.parquet --hardware nvidia-h200
     """
+    from torch_diode.toolkit import datasets
+
     dataset = datasets.convert(
         inputs,
         output,

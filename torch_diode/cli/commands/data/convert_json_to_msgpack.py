@@ -6,7 +6,6 @@ from pathlib import Path
 
 from torch_diode.cli.console.progress import ConsoleProgress
 from torch_diode.cli.options.parameters import OVERWRITE, option, required
-from torch_diode.toolkit import datasets
 
 
 def convert_json_to_msgpack(
@@ -18,6 +17,8 @@ def convert_json_to_msgpack(
 
     Example: torch-diode convert-json-to-msgpack --input-files a.json b.json --output-dir packed
     """
+    from torch_diode.toolkit import datasets
+
     with ConsoleProgress() as progress:
         datasets.convert_json_to_msgpack(
             input_files, output_dir, overwrite=overwrite, progress=progress

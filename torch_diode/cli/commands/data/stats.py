@@ -10,7 +10,6 @@ from torch_diode.cli.console.dataset_statistics import print_statistics
 from torch_diode.cli.console.output import note_progress, print_json
 from torch_diode.cli.options import filters
 from torch_diode.cli.options.parameters import AS_JSON, LIMIT
-from torch_diode.toolkit import datasets
 
 
 def stats(
@@ -24,6 +23,8 @@ def stats(
 
     Example: torch-diode stats tutorial_dataset.msgpack --limit 5
     """
+    from torch_diode.toolkit import datasets
+
     result = datasets.stats(dataset, hardware, operations or (), limit or None, note_progress)
     if as_json:
         print_json(result.to_dict())

@@ -24,7 +24,6 @@ from torch_diode.files.json import write_json
 from torch_diode.files.shape_sets import read_shapes
 from torch_diode.files.tables import read_table, table_to, write_table
 from torch_diode.files.torch_lookup_table import inductor_table
-from torch_diode.toolkit.tables import build_table, build_table_from_model, merge_tables
 from torch_diode.types.errors import EmptySelectionError, InvalidValueError
 from torch_diode.types.problem import MMShape
 from torch_diode.types.table import Table
@@ -63,6 +62,8 @@ def build(
     Example: torch-diode table build --model shipped --hardware nvidia-h200 --shapeset shapes.json
     --output table.json
     """
+    from torch_diode.toolkit.tables import build_table, build_table_from_model
+
     refuse_existing(output, overwrite)
     if dataset is not None and model is None and shapeset is None:
         table = build_table(
@@ -90,6 +91,8 @@ def merge(
 
     Example: torch-diode table merge monday.json tuesday.json --output both.json
     """
+    from torch_diode.toolkit.tables import merge_tables
+
     refuse_existing(output, overwrite)
     table = merge_tables(tables)
     _write(table, output, overwrite)

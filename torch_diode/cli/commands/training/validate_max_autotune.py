@@ -17,7 +17,6 @@ from torch_diode.cli.console.output import (
 from torch_diode.cli.options import filters
 from torch_diode.cli.options.default_paths import VALIDATION, written_dataset
 from torch_diode.cli.options.parameters import OVERWRITE, SHIPPED_MODEL, flag, option, required
-from torch_diode.toolkit.datasets import refuse_same
 
 ANALYSIS = Path("model_performance_analysis_by_op.json")
 
@@ -52,6 +51,7 @@ def validate_max_autotune(
     from torch_diode.files.atomic import refuse_existing
     from torch_diode.files.json import write_json
     from torch_diode.toolkit import max_autotune as api
+    from torch_diode.toolkit.datasets import refuse_same
 
     timings = written_dataset(context, dataset, VALIDATION)
     refuse_same(output, max_autotune_solution, timings)

@@ -29,9 +29,10 @@ def fuses_reshaped_epilogues() -> bool:
 def installed_versions() -> dict[str, str]:
     """The releases of torch and triton, without build tags; empty for one not installed."""
     # Would take a quarter of the time of importing torch_diode.
-    from torch_diode.hardware.versions import versions
+    from torch_diode.hardware.versions import version_of
 
-    return {**versions(), "torch": torch_release()}
+    # Not from torch's metadata: parsing its long description takes several milliseconds.
+    return {"torch": torch_release(), "triton": version_of("triton")}
 
 
 def has_triton() -> bool:
