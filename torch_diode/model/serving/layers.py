@@ -49,7 +49,7 @@ class StandardisedLayer:
 
     def of_clipped(self, clipped: Floats) -> Floats:
         """Apply the layer to features within the bounds."""
-        product = np.matmul(self.weight, clipped)
+        product: Floats = np.matmul(self.weight, clipped)
         product += self.bias
         return product
 
