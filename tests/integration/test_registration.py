@@ -115,6 +115,7 @@ def test_status_has_every_step_and_prints() -> None:
         "inductor": "ok",
         "matmul": "ok",
         "attention": "ok",
+        "cpu attention": "ok",
         "heuristic": "ok",
         "cache keys": "ok",
     }
