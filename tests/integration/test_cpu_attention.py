@@ -13,6 +13,7 @@ from torch._inductor.utils import run_and_get_code
 
 from torch_diode.heuristics.custom import heuristic
 from torch_diode.integration import registration
+from torch_diode.integration.capture.trace import tracing
 from torch_diode.integration.cpu import cpp_gemm, trial
 from torch_diode.integration.hooks.device_hardware import hardware_of
 
@@ -151,6 +152,13 @@ def test_an_answer_that_is_no_kernel_is_refused():
     with pytest.warns(UserWarning, match="'aten', 'cpp::attention' or None"):
         _, code = generated(F.scaled_dot_product_attention, *inputs, rule=wrong)
     assert KERNEL not in code
+
+
+def test_a_program_that_is_traced_runs_atens_kernel():
+    inputs = [heads(1, 2, 20, 16) for _ in range(3)]
+    with registration.using(always), tracing():
+        _, code = run_and_get_code(torch.compile(F.scaled_dot_product_attention), *inputs)
+    assert KERNEL not in "".join(code)
 
 
 def test_disable_restores_torchs_lowering():

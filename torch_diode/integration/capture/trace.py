@@ -164,8 +164,13 @@ def _counting_mixin(trace: Trace) -> type:
 
 @contextlib.contextmanager
 def tracing() -> Iterator[Trace]:
-    """Count every matmul compiled inside the `with`; torch decides all of them."""
+    """Count every matmul compiled inside the `with`; torch decides them, and attention on a CPU."""
     trace, owner = Trace(), registration._registration
     observing = owner.matmul.settings.changed(mode="observe")
-    with owner.matmul.changed(observing), trace.installed(owner):
-        yield trace
+    attention = owner.cpu_attention.settings
+    owner.cpu_attention.settings = observing
+    try:
+        with owner.matmul.changed(observing), trace.installed(owner):
+            yield trace
+    finally:
+        owner.cpu_attention.settings = attention
