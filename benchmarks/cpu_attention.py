@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from _attention_scores import scores
 from _live import RESULTS, made_with, save
 
 from torch_diode.collection.timers.cpu import CpuTimer
@@ -193,12 +194,15 @@ def main() -> None:
         row |= {"threads": options.threads, "chosen": chosen(row, hardware)}
         rows.append(row)
         print(f"{problem}: {row['us']:.1f} us, ATen {row['aten_us']:.1f}, {row['ratio']:.2f}")
-    before = json.loads(options.output.read_text())["rows"] if options.output.exists() else []
-    rows += [row for row in before if row["threads"] != options.threads]
+    before = json.loads(options.output.read_text()) if options.output.exists() else {}
+    rows += [row for row in before.get("rows", ()) if row["threads"] != options.threads]
     counts = sorted({row["threads"] for row in rows})
     found = {str(n): summary([row for row in rows if row["threads"] == n]) for n in counts}
     print(json.dumps(found, indent=1))
-    save(options.output, {**made_with(hardware.name), "summary": found, "rows": rows})
+    head = made_with(hardware.name, options.seed)
+    head["commands"] = [*before.get("commands", ()), *head["commands"]]
+    head |= {"summary": found, "scores": scores(rows)}
+    save(options.output, {**head, "rows": rows})
 
 
 if __name__ == "__main__":
